@@ -1,0 +1,394 @@
+"""The one way through the house: validate, scale, train, score, threshold."""
+
+from abc import ABCMeta, abstractmethod
+from numbers import Integral, Real
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skim._ema import EMAWarmStart
+from skim._monitor import Monitor
+from skim._scaling import InputScaler
+from skim.separation import split_point
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # scikit-learn < 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in where scikit-learn has no callbacks yet."""
+
+
+# Training rows whose contributions tell what is usual.
+N_TYPICAL_ROWS = 1024
+
+
+class IMDetector(
+    CallbackSupportMixin,
+    EMAWarmStart,
+    OutlierMixin,
+    BaseEstimator,
+    metaclass=ABCMeta,
+):
+    """Base class of the detectors built on the inlier-memorization effect.
+
+    A subclass says which network is trained (`_new_network`, `_new_optimiser`),
+    how, and which moments of the training are kept (`_train`). Everything else
+    is here.
+
+    Warning: this class should not be used directly. Use derived classes instead.
+    """
+
+    _parameter_constraints: dict = {
+        **EMAWarmStart._parameter_constraints,
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "epochs": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "scaling": [StrOptions({"squash", "minmax"})],
+        "contamination": [
+            StrOptions({"auto"}),
+            Interval(Real, 0, 0.5, closed="right"),
+        ],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "device": [str],
+        "verbose": ["verbose"],
+    }
+
+    # What a subclass says ------------------------------------------------------
+
+    @abstractmethod
+    def _new_network(self, weights, generator):
+        """Return the network of `_shape()` on `weights`, ready to be trained."""
+
+    @abstractmethod
+    def _new_optimiser(self, network):
+        """Return an optimiser of the network's weights."""
+
+    @abstractmethod
+    def _layer_sizes(self, n_features):
+        """Return what `_shape` needs to know, as a tuple of int."""
+
+    @abstractmethod
+    def _shape(self):
+        """Return the network's shape by the fitted `layer_sizes_`."""
+
+    @abstractmethod
+    def _train(self, run, monitor):
+        """Train, record in the monitor and leave snapshots in the run."""
+
+    @abstractmethod
+    def _n_entries(self):
+        """Return how often `_train` records at the most."""
+
+    @abstractmethod
+    def _first_batch_size(self):
+        """Return the batch size at the start of the training."""
+
+    def _scoring_noise(self, generator):
+        """Return the latent noise that scores are computed with, if any."""
+        return None
+
+    # Fitting -------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Fit the detector to unlabelled data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training data, outliers included.
+
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        self : object
+            The fitted detector.
+        """
+        from skim import nets
+
+        X = validate_data(
+            self, X, dtype=[np.float64, np.float32], ensure_min_samples=2
+        )
+        self.device_ = nets.resolve_device(self.device)
+        self.scaler_ = InputScaler(self.scaling).fit(X)
+        self.layer_sizes_ = self._layer_sizes(X.shape[1])
+        callback_context = None
+        if hasattr(self, "_init_callback_context"):
+            callback_context = self._init_callback_context(
+                max_subtasks=self._n_entries()
+            )
+            callback_context.call_on_fit_task_begin(estimator=self, X=X)
+
+        with nets.compute(effective_n_jobs(self.n_jobs)):
+            run = self._fit_network(X, callback_context)
+            weights, statistics = zip(*run.snapshots, strict=True)
+            self.weights_ = np.stack([w.cpu().numpy() for w in weights])
+            self.statistics_ = np.stack([s.cpu().numpy() for s in statistics])
+            self.training_scores_ = self._score_samples(X, fitting=True)
+            rows = np.linspace(0, len(X) - 1, min(len(X), N_TYPICAL_ROWS))
+            typical = self._contributions(X[rows.round().astype(np.intp)])
+            self.typical_contributions_ = typical.mean(axis=0)
+        self.offset_ = self._offset(self.training_scores_)
+        if callback_context is not None:
+            callback_context.call_on_fit_task_end(estimator=self, X=X)
+        return self
+
+    def fit_predict(self, X, y=None):
+        """Fit the detector and tell inliers from outliers in the training data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training data, outliers included.
+
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            +1 for inliers, -1 for outliers.
+        """
+        return self._labels(self.fit(X).training_scores_)
+
+    def _fit_network(self, X, callback_context):
+        """Train on validated data; return the finished run."""
+        import torch
+
+        from skim import nets
+
+        generator = torch.Generator(self.device_).manual_seed(self._draw_seed())
+        data = torch.from_numpy(self.scaler_.transform(X)).to(self.device_)
+        weights = self._shape().initial_weights(self.n_estimators, generator)
+        noise = self._scoring_noise(generator)
+        self.noise_ = None if noise is None else noise.cpu().numpy()
+
+        def new_run():
+            network = self._new_network(weights, generator)
+            return nets.Run(network, self._new_optimiser(network), data, generator)
+
+        def on_entry():
+            context = callback_context.subcontext(task_name="epoch")
+            context.call_on_fit_task_begin(estimator=self, X=X)
+            return context.call_on_fit_task_end(
+                estimator=self,
+                X=X,
+                reconstruction_attributes=lambda: self._as_if_fitted(run, X),
+            )
+
+        monitor = Monitor(
+            type(self).__name__,
+            self._n_entries(),
+            self.verbose,
+            on_entry if callback_context is not None else None,
+        )
+        try:
+            warm_up = new_run()
+            self._ema_warm_up(
+                weights, lambda: warm_up.update(self._first_batch_size())
+            )
+            run = new_run()
+            self._train(run, monitor)
+        except nets.NonFiniteLossError:
+            raise ValueError(
+                f"{type(self).__name__} diverged: its loss is no longer finite. "
+                f"Lower learning_rate (now {self.learning_rate}) and fit again."
+            ) from None
+        finally:
+            history = monitor.close()
+        self.history_ = history
+        return run
+
+    def _as_if_fitted(self, run, X):
+        """Return the attributes of a detector whose training ended here."""
+        state = [tensor.cpu().numpy()[None] for tensor in run.state()]
+        return {
+            "weights_": state[0],
+            "statistics_": state[1],
+            "score_center_": np.zeros(state[0].shape[:2]),
+            "score_scale_": np.ones(state[0].shape[:2]),
+            "offset_": 0.0,
+        }
+
+    def _draw_seed(self):
+        """Return a seed; the global random state is left alone."""
+        if self.random_state is None:
+            return np.random.SeedSequence().generate_state(1).item()
+        return check_random_state(self.random_state).randint(2**31 - 1)
+
+    def _offset(self, scores):
+        """Return the score below which a row is an outlier."""
+        if self.contamination == "auto":
+            return max(-split_point(-scores), scores.min())
+        n_outliers = round(self.contamination * len(scores))
+        if n_outliers == 0:
+            return scores.min()
+        lowest = np.partition(scores, [n_outliers - 1, n_outliers])
+        below, above = lowest[n_outliers - 1], lowest[n_outliers]
+        middle = below / 2 + above / 2
+        return middle if middle > below else above
+
+    # Scoring -------------------------------------------------------------------
+
+    def score_samples(self, X):
+        """Score rows: the lower, the more of an outlier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            The negated loss of each row, averaged over the members and the kept
+            moments of training.
+        """
+        from skim import nets
+
+        X = self._validate_new(X)
+        with nets.compute(effective_n_jobs(self.n_jobs)):
+            return self._score_samples(X)
+
+    def decision_function(self, X):
+        """Score rows relative to the threshold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,)
+            ``score_samples(X) - offset_``; negative for outliers.
+        """
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X):
+        """Tell inliers from outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            +1 for inliers, -1 for outliers.
+        """
+        return self._labels(self.score_samples(X))
+
+    def explain(self, X, *, relative=False, as_frame=False):
+        """Split each row's score over its features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to explain.
+
+        relative : bool, default=False
+            Whether to subtract what each feature contributes in a usual row of
+            the training data. The largest values of a row then name the columns
+            that made it strange, also where some columns are noisy in all rows.
+
+        as_frame : bool, default=False
+            Whether to return a pandas DataFrame, with the columns and the index
+            of `X` where it has them.
+
+        Returns
+        -------
+        contributions : ndarray or DataFrame of shape (n_samples, n_features)
+            What each feature adds to the loss ``-score_samples(X)``. The sum over
+            a row is the row's loss, up to the part that the latent code and a
+            rescaling of the losses account for (none in
+            :class:`IMAutoencoderDetector`).
+        """
+        from skim import nets
+
+        index = getattr(X, "index", None)
+        X = self._validate_new(X)
+        with nets.compute(effective_n_jobs(self.n_jobs)):
+            contributions = self._contributions(X)
+        if relative:
+            contributions -= self.typical_contributions_
+        if not as_frame:
+            return contributions
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("as_frame=True needs pandas: pip install pandas") from error
+        columns = getattr(self, "feature_names_in_", None)
+        if columns is None:
+            columns = [f"x{j}" for j in range(self.n_features_in_)]
+        return pd.DataFrame(
+            contributions,
+            columns=columns,
+            index=index if isinstance(index, pd.Index) else None,
+        )
+
+    def _validate_new(self, X):
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+
+    def _labels(self, scores):
+        return np.where(scores < self.offset_, -1, 1)
+
+    def _score_samples(self, X, fitting=False):
+        """Score validated rows; in fitting, learn how to scale the losses."""
+        n_snapshots, n_members = self.weights_.shape[:2]
+        if fitting:
+            self.score_center_ = np.zeros((n_snapshots, n_members))
+            self.score_scale_ = np.ones((n_snapshots, n_members))
+        scorer, rows = self._scorer_and_rows(X)
+        total = np.zeros(len(X))
+        for s, losses in enumerate(scorer.losses(rows)):
+            losses = losses.cpu().numpy().astype(np.float64)
+            if fitting and self._rescales_losses():
+                self.score_center_[s] = losses.min(axis=1)
+                width = np.ptp(losses, axis=1)
+                self.score_scale_[s] = np.where(width > 0, width, 1.0)
+            losses -= self.score_center_[s, :, None]
+            losses /= self.score_scale_[s, :, None]
+            for member_losses in losses:
+                total -= member_losses
+        return total / (n_snapshots * n_members)
+
+    def _contributions(self, X):
+        """Split the losses of validated rows over their features."""
+        scorer, rows = self._scorer_and_rows(X)
+        total = np.zeros(X.shape)
+        for s, terms in enumerate(scorer.terms(rows)):
+            terms = terms.cpu().numpy().astype(np.float64)
+            total += np.einsum("mpn,m->np", terms, 1 / self.score_scale_[s])
+        return total / self.score_scale_.size
+
+    def _rescales_losses(self):
+        """Whether losses are scaled to [0, 1] before they are averaged."""
+        return False
+
+    def _scorer_and_rows(self, X):
+        """Return what scores, and the scaled rows, on the device."""
+        import torch
+
+        from skim import nets
+
+        def tensor(array):
+            return None if array is None else torch.from_numpy(array).to(self.device_)
+
+        scorer = nets.Scorer(
+            self._shape(),
+            tensor(self.weights_),
+            tensor(self.statistics_),
+            tensor(self.noise_),
+        )
+        return scorer, tensor(self.scaler_.transform(X))

@@ -1,0 +1,95 @@
+"""What a training run tells: its history, a progress bar, callbacks."""
+
+import sys
+
+import numpy as np
+
+from skim.separation import separation
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+MAX_LOSSES = 256  # losses kept per entry, for the separation
+
+
+class Monitor:
+    """Listens to a training run.
+
+    Parameters
+    ----------
+    name : str
+        Shown before the progress bar.
+    total : int or None
+        Number of entries expected, if known.
+    verbose : int
+        Whether to draw a progress bar on standard error.
+    on_entry : callable, default=None
+        Called with nothing after each entry; returns whether to stop.
+    """
+
+    def __init__(self, name, total, verbose=0, on_entry=None):
+        self.name = name
+        self.total = total
+        self.verbose = verbose
+        self.on_entry = on_entry
+        self._entries = []
+        self._losses = []
+        self._separations = []
+
+    def record(self, *, epoch, update, losses, separation=None):
+        """Add an entry.
+
+        Parameters
+        ----------
+        epoch, update : int
+            Number of epochs and updates so far.
+        losses : Tensor of shape (M, B)
+            Losses of the latest batch.
+        separation : float, default=None
+            Where it is known already.
+
+        Returns
+        -------
+        stop : bool
+            Whether a callback asks to end the training.
+        """
+        values = losses.cpu().numpy()
+        quantiles = np.quantile(values, QUANTILES)
+        self._entries.append((epoch, update, values.shape[1], *quantiles))
+        if separation is None:
+            # Rows are in random order: the first of each member are as good as any.
+            self._losses.append(values[:, : -(-MAX_LOSSES // len(values))].ravel())
+        else:
+            self._separations.append(separation)
+        if self.verbose:
+            self._draw(len(self._entries), float(quantiles[2]))
+        return bool(self.on_entry()) if self.on_entry else False
+
+    def close(self):
+        """End the progress bar and return the history.
+
+        Returns
+        -------
+        history : dict of str to ndarray
+            One array per column, one element per entry.
+        """
+        if self.verbose:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+        columns = ["epoch", "update", "batch_size"]
+        columns += [f"loss_q{round(100 * q):02d}" for q in QUANTILES]
+        history = dict(zip(columns, map(np.array, zip(*self._entries, strict=True))))
+        if self._losses:
+            size = min(map(len, self._losses))
+            losses = np.stack([values[:size] for values in self._losses])
+            history["separation"] = separation(losses)
+        else:
+            history["separation"] = np.array(self._separations)
+        return history
+
+    def _draw(self, done, loss, width=30):
+        if self.total is None:
+            state = f"{done}"
+        else:
+            filled = width * done // self.total
+            state = f"[{'=' * filled:<{width}}] {done}/{self.total}"
+        sys.stderr.write(f"\r{self.name} {state} median loss {loss:.3f} ")
+        sys.stderr.flush()

@@ -1,0 +1,23 @@
+"""Networks in torch, and nothing of scikit-learn."""
+
+from skim.nets._autoencoder import AutoencoderShape, StackedAutoencoder
+from skim.nets._device import compute, resolve_device
+from skim.nets._optim import Adam, GradientDescent
+from skim.nets._run import NonFiniteLossError, Run, keep_low_losses
+from skim.nets._scoring import Scorer
+from skim.nets._vae import StackedVAE, VAEShape
+
+__all__ = [
+    "Adam",
+    "AutoencoderShape",
+    "GradientDescent",
+    "NonFiniteLossError",
+    "Run",
+    "Scorer",
+    "StackedAutoencoder",
+    "StackedVAE",
+    "VAEShape",
+    "compute",
+    "keep_low_losses",
+    "resolve_device",
+]

@@ -1,0 +1,104 @@
+"""The training loop that all detectors share."""
+
+import torch
+
+from skim.nets._rows import RowStream
+from skim.nets._workspace import Workspace
+
+
+class NonFiniteLossError(ArithmeticError):
+    """Training went off to infinity or NaN."""
+
+
+class Run:
+    """One training run of a stacked network.
+
+    Parameters
+    ----------
+    network : StackedVAE or StackedAutoencoder
+    optimiser : Adam or GradientDescent
+        Works on the network's weights.
+    X : Tensor of shape (n, p)
+    generator : torch.Generator
+        Source of the order of the rows.
+    """
+
+    def __init__(self, network, optimiser, X, generator):
+        self.network = network
+        self.optimiser = optimiser
+        self.n_rows = len(X)
+        self.n_updates = 0
+        self.snapshots = []
+        self._stream = RowStream(X, len(network.weights), generator)
+        self._grad = torch.empty_like(network.weights)
+        self._workspace = Workspace(X.dtype, X.device)
+
+    def update(self, batch_size, weigh=None):
+        """Take one optimiser step on the next batch.
+
+        Parameters
+        ----------
+        batch_size : int
+        weigh : callable, default=None
+            From the losses to the weights of the rows, both of shape (M, B).
+            None means the mean.
+
+        Returns
+        -------
+        losses : Tensor of shape (M, B)
+            Before the step.
+        """
+        self.batch = self._stream.take(min(batch_size, self.n_rows))
+        losses, cache = self.network.forward(self.batch)
+        if weigh is None:
+            row_weights = torch.full_like(losses, 1.0 / losses.shape[1])
+        else:
+            row_weights = weigh(losses)
+        self.network.backward(cache, row_weights, self._grad)
+        self.optimiser.step(self._grad)
+        self.n_updates += 1
+        return losses
+
+    def draw_rows(self, size):
+        """Draw rows to watch, of shape (p, size), or all there are if fewer."""
+        X, generator = self._stream.X, self._stream.generator
+        order = torch.randperm(len(X), generator=generator, device=X.device)
+        return X[order[:size]].T.contiguous()
+
+    def check_finite(self, losses):
+        """Raise `NonFiniteLossError` unless losses and weights are finite."""
+        if not (losses.isfinite().all() and self.network.weights.isfinite().all()):
+            raise NonFiniteLossError
+
+    def state(self):
+        """Copies of the weights and of the running statistics."""
+        return self.network.weights.clone(), self.network.statistics.clone()
+
+    def keep(self):
+        """Keep the present state as a snapshot."""
+        self.snapshots.append(self.state())
+
+    def fixed_losses(self, x, noise=None):
+        """Losses of `x`, shape (p, C) or (M, p, C), in evaluation mode."""
+        network = self.network
+        folded = network.shape.fold(network.weights, network.statistics, noise)
+        return network.shape.losses(folded, x, self._workspace)
+
+    def select(self, members):
+        """Go on with only the given members."""
+        self.network = self.network.select(members)
+        self.optimiser = self.optimiser.select(self.network.weights, members)
+        self._stream.select(members)
+        self._grad = torch.empty_like(self.network.weights)
+
+
+def keep_low_losses(quantile):
+    """Return a `weigh` that averages the rows at or below a loss quantile."""
+
+    def weigh(losses):
+        rank = int(quantile * (losses.shape[1] - 1)) + 1
+        threshold = losses.kthvalue(rank, dim=1, keepdim=True).values
+        row_weights = (losses <= threshold).to(losses.dtype)
+        return row_weights.div_(row_weights.sum(1, keepdim=True))
+
+    return weigh

@@ -1,0 +1,191 @@
+"""The two-Gaussian mixture in one dimension, and what is read off it.
+
+Early in training the losses of inliers and of outliers part. A mixture of two
+Gaussians, fitted to the losses, measures without labels how far they have parted
+and where to draw the line between them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+VAR_FLOOR = 1e-6  # for values scaled to [0, 1]
+MAX_VALUES = 10_000  # beyond this, evenly spaced order statistics stand for all
+
+
+class TwoGaussians(NamedTuple):
+    """A fitted mixture; along the last axis, the component further left is first.
+
+    Attributes
+    ----------
+    weights, means, variances : ndarray of shape (..., 2)
+    """
+
+    weights: np.ndarray
+    means: np.ndarray
+    variances: np.ndarray
+
+
+def fit_two_gaussians(
+    values: ArrayLike, *, max_iter: int = 100, tol: float = 1e-3
+) -> TwoGaussians:
+    """Fit a mixture of two Gaussians along the last axis.
+
+    The start is the best split of the sorted values into two groups, which in
+    one dimension can be found exactly; from there, expectation-maximisation runs
+    until the mean log-likelihood gains less than `tol`. Each row is fitted as if
+    it were alone, and nothing is random.
+
+    Parameters
+    ----------
+    values : array-like of shape (..., n)
+        Finite values, at least two a row, scaled to about [0, 1].
+    max_iter : int, default=100
+        Largest number of iterations.
+    tol : float, default=1e-3
+        Gain in mean log-likelihood at which to stop.
+
+    Returns
+    -------
+    mixture : TwoGaussians
+        Its arrays have shape (..., 2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skim.separation import fit_two_gaussians
+    >>> rng = np.random.default_rng(0)
+    >>> losses = np.r_[rng.normal(0.1, 0.02, 900), rng.normal(0.8, 0.1, 100)]
+    >>> fit_two_gaussians(losses).weights.round(2)
+    array([0.9, 0.1])
+    """
+    values = np.asarray(values, dtype=np.float64)
+    rows = np.sort(values.reshape(-1, values.shape[-1]), axis=1)
+    mixture = _moments(rows, _best_split(rows))
+    active = np.arange(len(rows))
+    likelihood = np.full(len(rows), -np.inf)
+    for _ in range(max_iter):
+        x = rows[active]
+        density = _densities(x, TwoGaussians(*(part[active] for part in mixture)))
+        total = density.sum(axis=0)
+        gain = -likelihood[active]
+        likelihood[active] = np.log(total).mean(axis=1)
+        gain += likelihood[active]
+        for part, new in zip(mixture, _moments(x, density / total), strict=True):
+            part[active] = new
+        active = active[gain >= tol]
+        if active.size == 0:
+            break
+    order = np.argsort(mixture.means, axis=1)
+    return TwoGaussians(
+        *(
+            np.take_along_axis(part, order, axis=1).reshape(*values.shape[:-1], 2)
+            for part in mixture
+        )
+    )
+
+
+def separation(losses: ArrayLike) -> np.ndarray:
+    r"""Measure how far losses have parted into two groups.
+
+    The losses are scaled to [0, 1] and a mixture of two Gaussians is fitted to
+    them. Its components' means and variances give
+
+    .. math:: (\mu_1 - \mu_2)^2 + (\sigma_1^2 - \sigma_2^2)^2,
+
+    the criterion by which ODIM chooses when to stop.
+
+    Parameters
+    ----------
+    losses : array-like of shape (..., n)
+        Losses, along the last axis.
+
+    Returns
+    -------
+    separation : ndarray of shape (...)
+        Zero where all losses are equal.
+
+    Examples
+    --------
+    >>> from skim.separation import separation
+    >>> float(separation([0.0, 0.0, 0.1, 0.9, 1.0])) > 0.6
+    True
+    """
+    scaled = _scale_to_unit(np.asarray(losses, dtype=np.float64))
+    mixture = fit_two_gaussians(scaled)
+    between_means = np.diff(mixture.means, axis=-1)[..., 0]
+    between_variances = np.diff(mixture.variances, axis=-1)[..., 0]
+    return between_means**2 + between_variances**2
+
+
+def split_point(losses: ArrayLike) -> float:
+    """Find where two groups of losses part.
+
+    Parameters
+    ----------
+    losses : array-like of shape (n,)
+
+    Returns
+    -------
+    threshold : float
+        Half-way between the smallest loss, above the mean of the lower Gaussian,
+        that more likely belongs to the upper one and the next smaller loss.
+        Infinity where no loss does.
+
+    Examples
+    --------
+    >>> from skim.separation import split_point
+    >>> 1.2 < split_point([1.0, 1.1, 1.2, 1.0, 1.1, 9.0, 10.0]) < 9.0
+    True
+    """
+    losses = np.sort(np.asarray(losses, dtype=np.float64))
+    if losses[0] == losses[-1]:
+        return np.inf
+    if len(losses) > MAX_VALUES:
+        ranks = np.linspace(0, len(losses) - 1, MAX_VALUES).round().astype(np.intp)
+        losses = losses[ranks]
+    scaled = _scale_to_unit(losses)
+    mixture = fit_two_gaussians(scaled)
+    lower, upper = _densities(scaled[None], TwoGaussians(*(m[None] for m in mixture)))
+    outlying = (upper > lower)[0] & (scaled > mixture.means[0])
+    if not outlying.any():
+        return np.inf
+    first = np.argmax(outlying)
+    return float(losses[first - 1] / 2 + losses[first] / 2)
+
+
+def _scale_to_unit(losses):
+    low = losses.min(axis=-1, keepdims=True)
+    width = losses.max(axis=-1, keepdims=True) - low
+    return (losses - low) / np.where(width > 0, width, 1.0)
+
+
+def _best_split(rows):
+    """Group membership, (2, R, n), of the split of sorted rows into two groups
+    whose sum of squares within the groups is least."""
+    n = rows.shape[1]
+    size = np.arange(1, n)
+    left = np.cumsum(rows, axis=1)
+    total, left = left[:, -1:], left[:, :-1]
+    between = (left - size / n * total) ** 2 / (size * (n - size))
+    n_left = 1 + np.argmax(between, axis=1)
+    in_left = np.arange(n) < n_left[:, None]
+    return np.stack([in_left, ~in_left]).astype(np.float64)
+
+
+def _moments(x, responsibility):
+    """Mixture of rows `x`, (R, n), given who answers for what, (2, R, n)."""
+    size = responsibility.sum(axis=2) + 10 * np.finfo(np.float64).eps
+    means = np.einsum("krn,rn->kr", responsibility, x) / size
+    squares = np.einsum("krn,rn->kr", responsibility, x * x) / size
+    variances = np.maximum(squares - means**2, 0.0) + VAR_FLOOR
+    return TwoGaussians((size / size.sum(axis=0)).T, means.T, variances.T)
+
+
+def _densities(x, mixture):
+    """Weighted densities, (2, R, n), of rows `x`, (R, n); never quite zero."""
+    weights, means, variances = (part.T[:, :, None] for part in mixture)
+    exponent = -0.5 * (x - means) ** 2 / variances
+    density = weights * np.exp(exponent) / np.sqrt(2 * np.pi * variances)
+    return density + np.finfo(np.float64).tiny
