@@ -31,6 +31,11 @@ class ALTBIDetector(VAEDetector):
         Number of latent codes drawn per row and update. With 1, rows are scored
         at the mean of their code.
 
+    max_width : int, default=64
+        Largest width of the networks. They are 32 units wide for less than 100
+        features, then 128, from 400 on 256 and from 1500 on 512, if they may; the
+        second block has half and the latent code a quarter of that.
+
     epochs : int, default=90
         Number of epochs. How long to train is the one choice that matters most.
 
@@ -144,7 +149,7 @@ class ALTBIDetector(VAEDetector):
 
     References
     ----------
-    .. [1] S. Cho, J. Hwang, K. Bae and D. Kim, "ALTBI: Constructing Improved Outlier
+    .. [1] S. Cho, J. Hwang, K.-Y. Bak and D. Kim, "ALTBI: Constructing Improved Outlier
            Detection Models via Optimization of Inlier-Memorization Effect", AAAI
            Conference on Artificial Intelligence, 2025.
 
@@ -176,6 +181,7 @@ class ALTBIDetector(VAEDetector):
         *,
         n_estimators=5,
         n_importance=1,
+        max_width=64,
         epochs=90,
         updates_per_epoch=5,
         batch_size=128,
@@ -199,6 +205,7 @@ class ALTBIDetector(VAEDetector):
     ):
         self.n_estimators = n_estimators
         self.n_importance = n_importance
+        self.max_width = max_width
         self.epochs = epochs
         self.updates_per_epoch = updates_per_epoch
         self.batch_size = batch_size
@@ -237,6 +244,7 @@ class ALTBIDetector(VAEDetector):
         settings = {
             "n_estimators": 1,
             "n_importance": 50,
+            "max_width": 512,
             "max_batch_size": 20_000,
             "burn_in": 71 / 90,
             "n_snapshots": 19,

@@ -89,9 +89,13 @@ class IMDetector(
     def _first_batch_size(self):
         """Return the batch size at the start of the training."""
 
+    def _input_factor(self, n_features):
+        """Return what the scaled features are multiplied by."""
+        return 1.0
+
     def _scoring_noise(self, generator):
         """Return the latent noise that scores are computed with, if any."""
-        return None
+        return
 
     # Fitting -------------------------------------------------------------------
 
@@ -114,11 +118,9 @@ class IMDetector(
         """
         from skim import nets
 
-        X = validate_data(
-            self, X, dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         self.device_ = nets.resolve_device(self.device)
-        self.scaler_ = InputScaler(self.scaling).fit(X)
+        self.scaler_ = InputScaler(self.scaling, self._input_factor(X.shape[1])).fit(X)
         self.layer_sizes_ = self._layer_sizes(X.shape[1])
         callback_context = None
         if hasattr(self, "_init_callback_context"):
@@ -192,9 +194,7 @@ class IMDetector(
         )
         try:
             warm_up = new_run()
-            self._ema_warm_up(
-                weights, lambda: warm_up.update(self._first_batch_size())
-            )
+            self._ema_warm_up(weights, lambda: warm_up.update(self._first_batch_size()))
             run = new_run()
             self._train(run, monitor)
         except nets.NonFiniteLossError:
@@ -203,8 +203,8 @@ class IMDetector(
                 f"Lower learning_rate (now {self.learning_rate}) and fit again."
             ) from None
         finally:
-            history = monitor.close()
-        self.history_ = history
+            monitor.close()
+        self.history_ = monitor.history()
         return run
 
     def _as_if_fitted(self, run, X):
@@ -326,7 +326,9 @@ class IMDetector(
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("as_frame=True needs pandas: pip install pandas") from error
+            raise ImportError(
+                "as_frame=True needs pandas: pip install pandas"
+            ) from error
         columns = getattr(self, "feature_names_in_", None)
         if columns is None:
             columns = [f"x{j}" for j in range(self.n_features_in_)]

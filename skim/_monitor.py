@@ -64,22 +64,26 @@ class Monitor:
         return bool(self.on_entry()) if self.on_entry else False
 
     def close(self):
-        """End the progress bar and return the history.
+        """End the progress bar."""
+        if self.verbose:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+    def history(self):
+        """Return what was recorded.
 
         Returns
         -------
         history : dict of str to ndarray
             One array per column, one element per entry.
         """
-        if self.verbose:
-            sys.stderr.write("\n")
-            sys.stderr.flush()
         columns = ["epoch", "update", "batch_size"]
         columns += [f"loss_q{round(100 * q):02d}" for q in QUANTILES]
-        history = dict(zip(columns, map(np.array, zip(*self._entries, strict=True))))
+        values = map(np.array, zip(*self._entries, strict=True))
+        history = dict(zip(columns, values, strict=True))
         if self._losses:
             size = min(map(len, self._losses))
-            losses = np.stack([values[:size] for values in self._losses])
+            losses = np.stack([losses[:size] for losses in self._losses])
             history["separation"] = separation(losses)
         else:
             history["separation"] = np.array(self._separations)

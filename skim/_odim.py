@@ -9,18 +9,143 @@ from sklearn.utils._param_validation import Interval
 from skim._vae import VAEDetector
 from skim.separation import separation
 
-PATIENCE_UPDATES = 100
 MAX_UPDATES_BETWEEN_CHECKS = 10
 
 
 class ODIMDetector(VAEDetector):
-    """DOC
+    """Outlier detector that stops training where the losses separate best.
 
+    Several small variational autoencoders are trained side by side. Every few
+    updates, a mixture of two Gaussians is fitted to the losses of the present
+    batch; how far its components lie apart tells, without labels, how well
+    inliers and outliers are told apart. Each member is kept at its best moment,
+    and a row's score is its negated loss, averaged over the members [1]_.
+
+    Read more in the :doc:`user guide </user_guide>`.
+
+    Parameters
+    ----------
+    n_estimators : int, default=10
+        Number of networks, trained side by side.
+
+    n_importance : int, default=1
+        Number of latent codes drawn per row and update. With 1, rows are scored
+        at the mean of their code.
+
+    max_width : int, default=64
+        Largest width of the networks. They are 32 units wide for less than 100
+        features, then 128, from 400 on 256 and from 1500 on 512, if they may; the
+        second block has half and the latent code a quarter of that.
+
+    epochs : int, default=1000
+        Largest number of passes over the data. Most members stop long before.
+
+    batch_size : int, default=64
+        Rows in a batch.
+
+    patience : int, default=300
+        Number of updates without a better separation after which a member stops.
+
+    learning_rate : float, default=1e-3
+        Step size of Adam.
+
+    weight_decay : float, default=5e-7
+        L2 penalty of Adam.
+
+    scaling : {"squash", "minmax"}, default="squash"
+        How features are scaled. "squash" maps standardised values z to
+        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1].
+
+    ema_steps : int, default=0
+        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 does without.
+
+    ema_decay : float, default=0.999
+        Decay of the warm-up's moving average.
+
+    contamination : "auto" or float, default="auto"
+        Share of outliers in the training data, in (0, 0.5], which sets the
+        threshold. With "auto", a mixture of two Gaussians, fitted to the training
+        scores, decides where they part.
+
+    random_state : int, RandomState instance or None, default=None
+        Controls the initial weights, the batches and the latent noise. Pass an int
+        for the same scores in every call.
+
+    n_jobs : int, default=None
+        Number of threads to compute with. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, -1 all processors.
+
+    device : str, default="cpu"
+        Where to compute: any device of torch, or "auto" for a GPU if there is one.
+
+    verbose : int, default=0
+        Whether to show progress on standard error.
+
+    Attributes
+    ----------
+    offset_ : float
+        Threshold: ``decision_function = score_samples - offset_``.
+
+    training_scores_ : ndarray of shape (n_samples,)
+        Scores of the training data, as `score_samples` gives them.
+
+    best_updates_ : ndarray of shape (n_estimators,)
+        The update after which each member was kept.
+
+    history_ : dict of str to ndarray
+        Record of the training, one element a check: "epoch", "update",
+        "batch_size", the quantiles of the batch's losses "loss_q05", "loss_q25",
+        "loss_q50", "loss_q75", "loss_q95", and their mean "separation" over the
+        members still in training. ``pandas.DataFrame(detector.history_)`` makes it
+        a table.
+
+    weights_ : ndarray of shape (1, n_estimators, n_weights)
+        Weights at the kept moments.
+
+    typical_contributions_ : ndarray of shape (n_features,)
+        Mean contributions of the features in the training data.
+
+    device_ : str
+        The device that was used.
+
+    n_features_in_ : int
+        Number of features seen during :term:`fit`.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen during :term:`fit`. Defined only when `X` has
+        feature names that are all strings.
+
+    See Also
+    --------
+    ALTBIDetector : Trains under a truncated loss; usually more accurate.
+    IMAutoencoderDetector : The same stopping rule on a plain autoencoder.
+
+    Notes
+    -----
+    :meth:`paper` gives the settings of the original method: ten members, 50 latent
+    codes, min-max scaled features and a patience of 100 updates. The original sums
+    the members' losses where this class averages them, which ranks rows alike.
+
+    References
+    ----------
+    .. [1] D. Kim, J. Hwang, J. Lee, K. Kim and Y. Kim, "ODIM: Outlier Detection via
+           Likelihood of Under-fitted Generative Models", International Conference
+           on Machine Learning, 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skim import ODIMDetector
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.r_[rng.normal(size=(200, 3)), [[6.0, -6.0, 6.0]]]
+    >>> detector = ODIMDetector(contamination=0.005, random_state=0).fit(X)
+    >>> detector.predict([[0.0, 0.0, 0.0], [6.0, -6.0, 6.0]])
+    array([ 1, -1])
     """
 
     _parameter_constraints: dict = {
         **VAEDetector._parameter_constraints,
-        "probe_size": [Interval(Integral, 2, None, closed="left"), None],
+        "patience": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -28,11 +153,10 @@ class ODIMDetector(VAEDetector):
         *,
         n_estimators=10,
         n_importance=1,
+        max_width=64,
         epochs=1000,
         batch_size=64,
-        patience=100,
-        min_updates=0,
-        probe_size=512,
+        patience=300,
         learning_rate=1e-3,
         weight_decay=5e-7,
         scaling="squash",
@@ -46,11 +170,10 @@ class ODIMDetector(VAEDetector):
     ):
         self.n_estimators = n_estimators
         self.n_importance = n_importance
+        self.max_width = max_width
         self.epochs = epochs
         self.batch_size = batch_size
         self.patience = patience
-        self.min_updates = min_updates
-        self.probe_size = probe_size
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.scaling = scaling
@@ -64,8 +187,24 @@ class ODIMDetector(VAEDetector):
 
     @classmethod
     def paper(cls, **params):
-        """P"""
-        settings = {"n_importance": 50, "probe_size": None, "scaling": "minmax"}
+        """Make a detector with the settings of the original method.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters to set otherwise, for example
+            ``ODIMDetector.paper(ema_steps=50)`` for the warm-up.
+
+        Returns
+        -------
+        detector : ODIMDetector
+        """
+        settings = {
+            "n_importance": 50,
+            "max_width": 512,
+            "patience": 100,
+            "scaling": "minmax",
+        }
         return cls(**(settings | params))
 
     def _n_entries(self):
@@ -75,50 +214,41 @@ class ODIMDetector(VAEDetector):
         return self.batch_size
 
     def _train(self, run, monitor):
+        best = self._train_to_best(run, monitor)
+        self.best_updates_ = best.moments
+        run.snapshots.append(best.snapshot())
+
+    def _train_to_best(self, run, monitor):
+        """Train every member until its losses separate no better."""
         import torch
+
+        from skim.nets import BestMoments
 
         batches_per_epoch = max(run.n_rows // self.batch_size, 1)
         check_every = min(MAX_UPDATES_BETWEEN_CHECKS, batches_per_epoch)
-        patience = math.ceil(self.patience / check_every)
+        patience = check_every * math.ceil(self.patience / check_every)
         noise = torch.from_numpy(self.noise_).to(self.device_)
-        probe = None
-        if self.probe_size is not None:
-            probe = run.draw_rows(self.probe_size)
-
-        best = np.full(self.n_estimators, -np.inf)
-        kept = run.state()
-        since_best = np.zeros(self.n_estimators, dtype=int)
-        active = torch.arange(self.n_estimators, device=self.device_)
+        members = np.arange(self.n_estimators)
+        best = BestMoments(run)
         for epoch in range(1, self.epochs + 1):
             for batch in range(1, batches_per_epoch + 1):
                 run.update(self.batch_size)
                 if batch % check_every:
                     continue
-                x = run.batch if probe is None else probe
-                losses = run.fixed_losses(x, noise[active])
+                losses = run.fixed_losses(run.batch, noise[members])
                 run.check_finite(losses)
-                now = active.cpu().numpy()
-                found = separation(losses.cpu().numpy())
-                if run.n_updates < self.min_updates: found[:] = -np.inf
-                improved = found > best[now]
-                best[now] = np.maximum(best[now], found)
-                since_best[now] = np.where(improved, 0, since_best[now] + 1)
-                if run.n_updates < self.min_updates: since_best[:] = 0
-                for kept_part, part in zip(kept, run.state(), strict=True):
-                    mask = torch.from_numpy(improved).to(self.device_)
-                    kept_part[active[mask]] = part[mask]
+                separations = separation(losses.cpu().numpy())
+                best.offer(run, members, separations, run.n_updates)
                 stop = monitor.record(
                     epoch=epoch,
                     update=run.n_updates,
                     losses=losses,
-                    separation=found.mean(),
+                    separation=separations.mean(),
                 )
-                going = torch.from_numpy(since_best[now] < patience).to(self.device_)
-                if stop or not going.any():
-                    run.snapshots = [kept]
-                    self.n_upd = run.n_updates
-                    return
-                if not going.all():
-                    active = active[going]
-                    run.select(going.nonzero().flatten())
-        run.snapshots = [kept]
+                hopeful = run.n_updates - best.moments[members] < patience
+                if not hopeful.all():
+                    members = members[hopeful]
+                    run.select(torch.from_numpy(np.flatnonzero(hopeful)))
+                if stop or members.size == 0:
+                    return best
+        return best

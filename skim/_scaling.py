@@ -15,10 +15,13 @@ class InputScaler:
         "minmax" maps the training range to [0, 1]. "squash" maps standardised
         values z to ``(tanh(z / 3) + 1) / 2``, so that one extreme value does not
         press all others together.
+    factor : float, default=1.0
+        Applied to the result.
     """
 
-    def __init__(self, how):
+    def __init__(self, how, factor=1.0):
         self.how = how
+        self.factor = factor
 
     def fit(self, X):
         """Learn the range, mean and standard deviation of each feature."""
@@ -44,6 +47,7 @@ class InputScaler:
                 scaled += 1
                 scaled /= 2
         np.clip(scaled, -FAR_AWAY, FAR_AWAY, out=scaled)
+        scaled *= self.factor
         return scaled.astype(np.float32)
 
     def _to_unit(self, X):

@@ -16,12 +16,13 @@ class VAEDetector(IMDetector):
     _parameter_constraints: dict = {
         **IMDetector._parameter_constraints,
         "n_importance": [Interval(Integral, 1, None, closed="left")],
+        "max_width": [Interval(Integral, 8, None, closed="left")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
     }
 
     def _layer_sizes(self, n_features):
-        return (n_features, *hidden_and_latent_widths(n_features))
+        return (n_features, *hidden_and_latent_widths(n_features, self.max_width))
 
     def _shape(self):
         from skim.nets import VAEShape
@@ -55,18 +56,23 @@ class VAEDetector(IMDetector):
         return noise
 
 
-def hidden_and_latent_widths(n_features):
-    """Return the widths of the two hidden blocks and of the latent code."""
+def hidden_and_latent_widths(n_features, max_width):
+    """Return the widths of the two hidden blocks and of the latent code.
+
+    Each is half of the one before; wide tables get wide networks, up to
+    `max_width`, and narrow tables a latent code narrower than themselves.
+    """
     if n_features >= 1500:
-        return 512, 256, 128
-    if n_features >= 400:
-        return 256, 128, 64
-    if n_features >= 100:
-        return 128, 64, 32
+        wide = 512
+    elif n_features >= 400:
+        wide = 256
+    elif n_features >= 100:
+        wide = 128
+    else:
+        wide = 32
+    wide = min(wide, max_width)
     if n_features >= 8:
-        return 32, 16, 8
-    if n_features == 7:
-        return 32, 16, 6
-    if n_features >= 4:
-        return 32, 16, 4
-    return 32, 16, 2
+        most_latent = n_features
+    else:
+        most_latent = {7: 6, 6: 4, 5: 4, 4: 4}.get(n_features, 2)
+    return wide, wide // 2, min(wide // 4, most_latent)

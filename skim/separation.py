@@ -163,7 +163,8 @@ def _scale_to_unit(losses):
 
 def _best_split(rows):
     """Group membership, (2, R, n), of the split of sorted rows into two groups
-    whose sum of squares within the groups is least."""
+    whose sum of squares within the groups is least.
+    """
     n = rows.shape[1]
     size = np.arange(1, n)
     left = np.cumsum(rows, axis=1)

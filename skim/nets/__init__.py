@@ -2,14 +2,16 @@
 
 from skim.nets._autoencoder import AutoencoderShape, StackedAutoencoder
 from skim.nets._device import compute, resolve_device
+from skim.nets._moments import BestMoments
 from skim.nets._optim import Adam, GradientDescent
-from skim.nets._run import NonFiniteLossError, Run, keep_low_losses
+from skim.nets._run import NonFiniteLossError, Run, half_sum, keep_low_losses
 from skim.nets._scoring import Scorer
 from skim.nets._vae import StackedVAE, VAEShape
 
 __all__ = [
     "Adam",
     "AutoencoderShape",
+    "BestMoments",
     "GradientDescent",
     "NonFiniteLossError",
     "Run",
@@ -18,6 +20,7 @@ __all__ = [
     "StackedVAE",
     "VAEShape",
     "compute",
+    "half_sum",
     "keep_low_losses",
     "resolve_device",
 ]

@@ -25,9 +25,7 @@ class Layout:
 
     def views(self, block):
         """Split a ``(M, size)`` tensor into ``(M, *shape)`` views by name."""
-        parts = block.split(
-            [math.prod(shape) for shape in self.shapes.values()], dim=1
-        )
+        parts = block.split([math.prod(shape) for shape in self.shapes.values()], dim=1)
         return {
             name: part.unflatten(1, shape)
             for (name, shape), part in zip(self.shapes.items(), parts, strict=True)

@@ -102,3 +102,8 @@ def keep_low_losses(quantile):
         return row_weights.div_(row_weights.sum(1, keepdim=True))
 
     return weigh
+
+
+def half_sum(losses):
+    """Weigh every row by one half: the objective of the theorem."""
+    return torch.full_like(losses, 0.5)

@@ -1,0 +1,15 @@
+"""The studies' command line: ``python -m benchmarks --help``."""
+
+import typer
+
+from benchmarks.accuracy import accuracy
+from benchmarks.demo import demo
+from benchmarks.speed import speed
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
+app.command()(demo)
+app.command()(accuracy)
+app.command()(speed)
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,104 @@
+"""The three detectors beside PyOD's, on data that ships inside scikit-learn."""
+
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from benchmarks._measure import measure
+from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
+from skim.datasets import (
+    load_breast_cancer_outliers,
+    load_digits_outliers,
+    load_wine_outliers,
+)
+
+DATA = {
+    "breast cancer": load_breast_cancer_outliers,
+    "wine": load_wine_outliers,
+    "digits": load_digits_outliers,
+}
+
+
+def detectors(seed):
+    """Return the detectors of the demonstration by name."""
+    from pyod.models.auto_encoder import AutoEncoder
+    from pyod.models.ecod import ECOD
+    from pyod.models.iforest import IForest
+    from pyod.models.mcd import MCD
+
+    return {
+        "ALTBIDetector": ALTBIDetector(random_state=seed),
+        "ODIMDetector": ODIMDetector(random_state=seed),
+        "IMAutoencoderDetector": IMAutoencoderDetector(random_state=seed),
+        "PyOD IForest": IForest(random_state=seed),
+        "PyOD MCD": MCD(random_state=seed),
+        "PyOD ECOD": ECOD(),
+        "PyOD AutoEncoder": AutoEncoder(verbose=0, random_state=seed),
+    }
+
+
+def demo(
+    picture: Annotated[
+        Path, typer.Option(help="Where to write the picture of the table.")
+    ] = Path("demo.png"),
+    seed: Annotated[int, typer.Option(help="Seed of every detector.")] = 0,
+):
+    """Compare skim's detectors with PyOD's on three small tables."""
+    console = Console()
+    tables = {name: load(return_X_y=True) for name, load in DATA.items()}
+    # The first fit of a process pays for loading torch; let none of them pay.
+    ALTBIDetector(epochs=1).fit(tables["wine"][0])
+    results = {}
+    tasks = [(name, data) for data in DATA for name in detectors(seed)]
+    for name, data in track(tasks, description="Fitting", console=console):
+        X, y = tables[data]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the other libraries
+            results[name, data] = measure(detectors(seed)[name], X, y)
+    console.print(_table(results))
+    _draw(results, picture)
+    console.print(f"Picture written to {picture}")
+
+
+def _table(results):
+    table = Table(title="All rows, no labels; seconds for the three tables together")
+    table.add_column("detector", no_wrap=True)
+    for metric in ("AUROC", "AUPRC"):
+        for data in DATA:
+            table.add_column(f"{metric} {data}", justify="right")
+    table.add_column("seconds", justify="right", no_wrap=True)
+    for name in dict.fromkeys(name for name, _ in results):
+        rows = [results[name, data] for data in DATA]
+        aurocs, auprcs, seconds = zip(*rows, strict=True)
+        cells = [f"{value:.3f}" for value in aurocs + auprcs]
+        table.add_row(name, *cells, f"{sum(seconds):.2f}")
+    return table
+
+
+def _draw(results, picture):
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys(name for name, _ in results))
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    panels = figure.subplots(1, 3, sharey=True)
+    titles = ("AUROC", "AUPRC", "seconds (log scale)")
+    colours = ("#1b6ca8", "#9dc3e6", "#f2b134")
+    for field, (panel, title) in enumerate(zip(panels, titles, strict=True)):
+        for i, data in enumerate(DATA):
+            values = [results[name, data][field] for name in names]
+            places = [k + 0.25 * (i - 1) for k in range(len(names))]
+            panel.barh(places, values, height=0.25, label=data, color=colours[i])
+        panel.set_title(title)
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[0].set_yticks(range(len(names)), names)
+    panels[0].invert_yaxis()
+    panels[2].set_xscale("log")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3
+    )
+    figure.savefig(picture, dpi=150)

@@ -1,0 +1,73 @@
+"""Speed and memory of the detectors, with one thread."""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.accuracy import DETECTORS, load
+from skim import ALTBIDetector
+
+CASES = [
+    ("altbi", "6_cardio"),
+    ("altbi-paper", "6_cardio"),
+    ("odim", "6_cardio"),
+    ("autoencoder", "6_cardio"),
+    ("altbi", "32_shuttle"),
+    ("odim", "32_shuttle"),
+    ("autoencoder", "32_shuttle"),
+    ("altbi", "11_donors"),
+]
+
+
+def measure_one(name, path):
+    """Print the seconds of a fit and the peak memory of this process in MB."""
+    X, _ = load(path)
+    ALTBIDetector(epochs=1).fit(X[:200])  # loads torch
+    start = time.perf_counter()
+    DETECTORS[name](random_state=0, n_jobs=1).fit(X)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(seconds, peak)
+
+
+def speed(
+    repeat: Annotated[int, typer.Option(help="The best of so many runs counts.")] = 3,
+):
+    """Measure fit and training scores together, each in a process of its own."""
+    home = Path(os.environ.get("SKIM_DATA_HOME", "."))
+    table = Table(title="Fit and training scores, one thread")
+    for column in ("detector", "data set", "seconds", "peak MB"):
+        table.add_column(column)
+    code = "import sys; from benchmarks.speed import *; "
+    code += "measure_one(sys.argv[1], Path(sys.argv[2]))"
+    for name, dataset in CASES:
+        path = home / "Classical" / f"{dataset}.npz"
+        runs = [_in_process(code, name, str(path)) for _ in range(repeat)]
+        seconds, peak = min(runs)
+        table.add_row(name, dataset, f"{seconds:.2f}", f"{peak:.0f}")
+    code = "import time; t = time.perf_counter(); import skim; "
+    code += "print(time.perf_counter() - t, 0)"
+    seconds, _ = min(_in_process(code) for _ in range(repeat))
+    table.add_row("import skim", "", f"{seconds:.2f}", "")
+    Console().print(table)
+
+
+def _in_process(code, *arguments):
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    output = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment,
+    ).stdout
+    seconds, peak = map(float, output.split())
+    return seconds, peak

@@ -1,0 +1,55 @@
+"""Each member's best moment of training."""
+
+import numpy as np
+import torch
+
+
+class BestMoments:
+    """Keeps the state of every member at the moment its criterion was largest.
+
+    Parameters
+    ----------
+    run : Run
+        Before it loses any member.
+
+    Attributes
+    ----------
+    criterion : ndarray of shape (M,)
+        The largest value so far.
+    moments : ndarray of shape (M,)
+        When that was.
+    """
+
+    def __init__(self, run):
+        n_members = len(run.network.weights)
+        self.criterion = np.full(n_members, -np.inf)
+        self.moments = np.zeros(n_members, dtype=np.intp)
+        self._state = run.state()
+
+    def offer(self, run, members, criterion, moment):
+        """Keep the members whose criterion is larger than ever before.
+
+        Parameters
+        ----------
+        run : Run
+        members : ndarray of int
+            Which of all members are in the run now.
+        criterion : ndarray of float
+            One value for each of `members`.
+        moment : int
+            What time it is.
+        """
+        improved = np.flatnonzero(criterion > self.criterion[members])
+        if improved.size == 0:
+            return
+        winners = members[improved]
+        self.criterion[winners] = criterion[improved]
+        self.moments[winners] = moment
+        here, there = torch.from_numpy(improved), torch.from_numpy(winners)
+        present = run.network.weights, run.network.statistics
+        for kept, now in zip(self._state, present, strict=True):
+            kept[there] = now[here]
+
+    def snapshot(self):
+        """Return the weights and running statistics of the best moments."""
+        return self._state

@@ -1,0 +1,20 @@
+"""What every estimator must do."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
+
+ESTIMATORS = [
+    ALTBIDetector(),
+    ODIMDetector(),
+    IMAutoencoderDetector(),
+    ALTBIDetector.paper(),
+    ODIMDetector.paper(),
+    IMAutoencoderDetector.paper(),
+    IMAutoencoderDetector.theorem(),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
