@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skim._base import IMDetector
+from skim._scaling import InputScaler
 from skim.separation import separation
 
 N_WATCHED_ROWS = 256  # whose losses tell when to stop
@@ -253,12 +254,13 @@ class IMAutoencoderDetector(IMDetector):
         return self.epochs
 
     def _layer_sizes(self, n_features):
+        self.activation_ = self.activation
         return n_features, self.hidden_units
 
     def _shape(self):
         from skim.nets import AutoencoderShape
 
-        return AutoencoderShape(*self.layer_sizes_, self.activation)
+        return AutoencoderShape(*self.layer_sizes_, self.activation_)
 
     def _new_network(self, weights, generator):
         from skim.nets import StackedAutoencoder
@@ -276,8 +278,10 @@ class IMAutoencoderDetector(IMDetector):
     def _first_batch_size(self):
         return self.batch_size
 
-    def _input_factor(self, n_features):
-        return n_features**-0.5
+    def _new_scaler(self, n_features):
+        # Without biases, a row at the origin is always reconstructed. It had
+        # better be a usual row.
+        return InputScaler(self.scaling, centred=True, factor=n_features**-0.5)
 
     def _train(self, run, monitor):
         from skim.nets import BestMoments, half_sum

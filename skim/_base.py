@@ -89,9 +89,9 @@ class IMDetector(
     def _first_batch_size(self):
         """Return the batch size at the start of the training."""
 
-    def _input_factor(self, n_features):
-        """Return what the scaled features are multiplied by."""
-        return 1.0
+    def _new_scaler(self, n_features):
+        """Return what scales the features to the network's liking."""
+        return InputScaler(self.scaling)
 
     def _scoring_noise(self, generator):
         """Return the latent noise that scores are computed with, if any."""
@@ -120,7 +120,7 @@ class IMDetector(
 
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         self.device_ = nets.resolve_device(self.device)
-        self.scaler_ = InputScaler(self.scaling, self._input_factor(X.shape[1])).fit(X)
+        self.scaler_ = self._new_scaler(X.shape[1]).fit(X)
         self.layer_sizes_ = self._layer_sizes(X.shape[1])
         callback_context = None
         if hasattr(self, "_init_callback_context"):

@@ -13,21 +13,26 @@ class InputScaler:
     ----------
     how : {"squash", "minmax"}
         "minmax" maps the training range to [0, 1]. "squash" maps standardised
-        values z to ``(tanh(z / 3) + 1) / 2``, so that one extreme value does not
-        press all others together.
+        values z to ``tanh(z / 3)``, so that one extreme value does not press all
+        others together, and that from [-1, 1] to [0, 1] unless `centred`.
+    centred : bool, default=False
+        Whether "squash" leaves the mean of each feature at 0.
     factor : float, default=1.0
         Applied to the result.
     """
 
-    def __init__(self, how, factor=1.0):
+    def __init__(self, how, *, centred=False, factor=1.0):
         self.how = how
+        self.centred = centred
         self.factor = factor
 
     def fit(self, X):
         """Learn the range, mean and standard deviation of each feature."""
         # Halves, because the range of float64 data need not be a float64.
-        self.half_min_ = X.min(axis=0).astype(np.float64) / 2
-        self.half_range_ = X.max(axis=0).astype(np.float64) / 2 - self.half_min_
+        self.half_min_ = np.divide(X.min(axis=0), 2, dtype=np.float64)
+        self.half_range_ = (
+            np.divide(X.max(axis=0), 2, dtype=np.float64) - self.half_min_
+        )
         self.half_range_[self.half_range_ == 0] = 1.0
         if self.how == "squash":
             unit = self._to_unit(X)
@@ -44,14 +49,15 @@ class InputScaler:
                 scaled -= self.mean_
                 scaled /= 3 * self.std_
                 np.tanh(scaled, out=scaled)
-                scaled += 1
-                scaled /= 2
+                if not self.centred:
+                    scaled += 1
+                    scaled /= 2
         np.clip(scaled, -FAR_AWAY, FAR_AWAY, out=scaled)
         scaled *= self.factor
         return scaled.astype(np.float32)
 
     def _to_unit(self, X):
-        unit = X / 2.0
+        unit = np.divide(X, 2, dtype=np.float64)
         unit -= self.half_min_
         unit /= self.half_range_
         return unit

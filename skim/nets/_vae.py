@@ -68,9 +68,9 @@ class VAEShape:
         """Draw uniform weights in ±1/sqrt(fan-in), torch's own default."""
         return self.weights.uniform(n_members, generator)
 
-    def initial_statistics(self, n_members, device="cpu"):
-        """Return running batch statistics that have seen nothing yet."""
-        block = torch.zeros(n_members, self.statistics.size, device=device)
+    def initial_statistics(self, weights):
+        """Return running statistics, beside `weights`, that have seen nothing yet."""
+        block = weights.new_zeros(len(weights), self.statistics.size)
         for name, view in self.statistics.views(block).items():
             view.fill_(1.0 if name.endswith("_var") else 0.0)
         return block
@@ -171,7 +171,7 @@ class StackedVAE:
         self.weights = weights
         self.n_samples = n_samples
         self.generator = generator
-        self.statistics = shape.initial_statistics(len(weights), weights.device)
+        self.statistics = shape.initial_statistics(weights)
         self._workspace = Workspace(weights.dtype, weights.device)
         self._views = shape.weights.views(weights)
 

@@ -1,0 +1,171 @@
+"""Autoencoder, optimisers, batches and the training loop."""
+
+import numpy as np
+import pytest
+import torch
+
+from skim.nets import (
+    Adam,
+    AutoencoderShape,
+    BestMoments,
+    GradientDescent,
+    NonFiniteLossError,
+    Run,
+    StackedAutoencoder,
+    keep_low_losses,
+)
+from skim.nets._rows import RowStream, in_chunks
+
+ACTIVATIONS = {
+    "tanh": torch.tanh,
+    "relu": torch.relu,
+    "sigmoid": torch.sigmoid,
+    "identity": lambda x: x,
+}
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("train_decoder", [True, False])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_autoencoder_equals_automatic_differentiation(activation, train_decoder):
+    shape = AutoencoderShape(4, 5, activation)
+    weights = shape.initial_weights(3, generator()).double()
+    x = torch.randn(3, 4, 11, dtype=torch.float64, generator=generator())
+    row_weights = torch.rand(3, 11, dtype=torch.float64)
+    leaf = weights.clone().requires_grad_()
+    w = shape.weights.views(leaf)
+    hidden = ACTIVATIONS[activation](w["encode"] @ x)
+    expected = (x - w["decode"] @ hidden).square().sum(1)
+    (expected * row_weights).sum().backward()
+
+    network = StackedAutoencoder(shape, weights, train_decoder=train_decoder)
+    losses, cache = network.forward(x)
+    grad = torch.empty_like(weights)
+    network.backward(cache, row_weights, grad)
+    torch.testing.assert_close(losses, expected.detach())
+    found, wanted = shape.weights.views(grad), shape.weights.views(leaf.grad)
+    torch.testing.assert_close(found["encode"], wanted["encode"])
+    if train_decoder:
+        torch.testing.assert_close(found["decode"], wanted["decode"])
+    else:
+        assert (found["decode"] == 0).all()
+
+
+def test_adam_equals_torchs():
+    weights = torch.randn(2, 9, dtype=torch.float64, generator=generator())
+    theirs = weights.clone().requires_grad_()
+    optimiser = torch.optim.Adam([theirs], lr=0.01, weight_decay=0.1)
+    ours = Adam(weights, learning_rate=0.01, weight_decay=0.1)
+    for step in range(20):
+        grad = torch.randn(2, 9, dtype=torch.float64, generator=generator(step))
+        theirs.grad = grad.clone()
+        optimiser.step()
+        ours.step(grad)
+    torch.testing.assert_close(weights, theirs.detach())
+
+
+def test_selected_members_keep_their_adam_state():
+    grads = [torch.randn(3, 4, generator=generator(i)) for i in range(6)]
+    weights = torch.zeros(3, 4)
+    whole = Adam(weights, learning_rate=0.1)
+    for grad in grads[:3]:
+        whole.step(grad.clone())
+    kept = torch.tensor([0, 2])
+    part = weights[kept]
+    selected = whole.select(part, kept)
+    for grad in grads[3:]:
+        whole.step(grad.clone())
+        selected.step(grad[kept])
+    torch.testing.assert_close(part, weights[kept])
+
+
+def test_gradient_descent():
+    weights = torch.ones(1, 2)
+    GradientDescent(weights, learning_rate=0.5).step(torch.tensor([[2.0, -2.0]]))
+    assert weights.tolist() == [[0.0, 2.0]]
+
+
+def test_stream_shows_every_row_once_a_pass_and_members_in_their_own_order():
+    X = torch.arange(12.0).view(12, 1)
+    stream = RowStream(X, 2, generator())
+    batches = [stream.take(4) for _ in range(3)]
+    rows = torch.cat(batches, dim=2)
+    assert rows.shape == (2, 1, 12)
+    assert torch.equal(rows.sort().values[0, 0], X[:, 0])
+    assert torch.equal(rows.sort().values[1, 0], X[:, 0])
+    assert not torch.equal(rows[0], rows[1])
+
+
+@pytest.mark.parametrize("size", [5, 7, 12])
+def test_a_batch_never_holds_a_row_twice(size):
+    X = torch.arange(12.0).view(12, 1)
+    stream = RowStream(X, 1, generator())
+    for _ in range(10):
+        assert len(stream.take(size).unique()) == size
+
+
+def test_chunks_are_padded_and_lose_nothing():
+    X = torch.randn(10, 3)
+    chunks = in_chunks(X, 4)
+    assert chunks.shape == (3, 3, 4)
+    back = chunks.transpose(1, 2).reshape(12, 3)
+    assert torch.equal(back[:10], X)
+    assert (back[10:] == 0).all()
+
+
+@pytest.mark.parametrize("quantile", [0.0, 0.5, 0.92, 1.0])
+def test_truncation_keeps_rows_at_or_below_the_quantile(quantile):
+    losses = torch.randn(3, 50, generator=generator())
+    row_weights = keep_low_losses(quantile)(losses)
+    limit = np.quantile(losses.numpy(), quantile, axis=1, keepdims=True)
+    assert np.array_equal(row_weights.numpy() > 0, losses.numpy() <= limit)
+    torch.testing.assert_close(row_weights.sum(1), torch.ones(3))
+
+
+def new_run(n_members=2):
+    shape = AutoencoderShape(2, 3, "tanh")
+    network = StackedAutoencoder(shape, shape.initial_weights(n_members, generator()))
+    X = torch.rand(20, 2, generator=generator())
+    optimiser = Adam(network.weights, learning_rate=0.01)
+    return Run(network, optimiser, X, generator())
+
+
+def test_updates_reduce_the_loss():
+    run = new_run()
+    first = run.update(20).mean()
+    for _ in range(200):
+        last = run.update(20).mean()
+    assert last < 0.5 * first
+    assert run.n_updates == 201
+
+
+def test_batches_larger_than_the_data_are_the_data():
+    assert new_run().update(1000).shape == (2, 20)
+
+
+def test_non_finite_losses_are_noticed():
+    run = new_run()
+    run.check_finite(torch.zeros(2, 3))
+    with pytest.raises(NonFiniteLossError):
+        run.check_finite(torch.tensor([[1.0, torch.nan]]))
+    run.network.weights[0, 0] = torch.inf
+    with pytest.raises(NonFiniteLossError):
+        run.check_finite(torch.zeros(2, 3))
+
+
+def test_best_moments_keeps_each_member_at_its_own_best():
+    run = new_run()
+    best = BestMoments(run)
+    states = []
+    for moment, criterion in enumerate([[1.0, 5.0], [3.0, 2.0], [2.0, 4.0]]):
+        run.update(5)
+        states.append(run.network.weights.clone())
+        best.offer(run, np.array([0, 1]), np.array(criterion), moment)
+    weights, _ = best.snapshot()
+    assert best.moments.tolist() == [1, 0]
+    assert torch.equal(weights[0], states[1][0])
+    assert torch.equal(weights[1], states[0][1])
+    assert best.criterion.tolist() == [3.0, 5.0]

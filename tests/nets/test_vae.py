@@ -1,0 +1,140 @@
+"""The hand-written VAE against automatic differentiation."""
+
+import math
+
+import pytest
+import torch
+from torch.nn.functional import leaky_relu
+
+from skim.nets import StackedVAE, VAEShape
+from skim.nets._vae import EPS, LOG_VAR_RANGE, MOMENTUM, SLOPE
+from skim.nets._workspace import Workspace
+
+M, P, B = 3, 7, 20
+
+
+@pytest.fixture
+def shape():
+    return VAEShape(P, (32, 16), 6)
+
+
+def make(shape, n_samples, stretch=1.0):
+    generator = torch.Generator().manual_seed(0)
+    weights = shape.initial_weights(M, generator).double() * stretch
+    x = torch.rand(M, P, B, generator=generator, dtype=torch.float64)
+    network = StackedVAE(shape, weights, n_samples=n_samples, generator=generator)
+    state = generator.get_state()
+    noise = torch.empty(M, shape.n_latent, n_samples, B, dtype=torch.float64)
+    noise.normal_(generator=generator)
+    generator.set_state(state)
+    return network, x, noise
+
+
+def reference_losses(shape, weights, x, noise, normalise):
+    """The objective as one would write it down."""
+    w = shape.weights.views(weights)
+    n_samples = noise.shape[2]
+
+    def block(name, inputs):
+        return leaky_relu(normalise(name, w[name] @ inputs), SLOPE)
+
+    def head(name, inputs):
+        mean, log_var = (w[name] @ inputs).chunk(2, dim=1)
+        return mean, (log_var + w[f"{name}_bias"]).clamp(*LOG_VAR_RANGE)
+
+    mean, log_var = head("latent", block("encode_2", block("encode_1", x)))
+    z = mean.unsqueeze(2) + (log_var / 2).exp().unsqueeze(2) * noise
+    h = block("decode_2", block("decode_1", z.flatten(2)))
+    m, v = (part.unflatten(2, (n_samples, -1)) for part in head("output", h))
+    log_p_x = -(v + (x.unsqueeze(2) - m.sigmoid()) ** 2 / (2 * v.exp())).sum(1)
+    log_p_z = -0.5 * z.square().sum(1)
+    log_q_z = -0.5 * noise.square().sum(1) - 0.5 * log_var.sum(1).unsqueeze(1)
+    ratio = log_p_x + log_p_z - log_q_z
+    return math.log(n_samples) - torch.logsumexp(ratio, dim=1)
+
+
+def batch_normalise(name, values):
+    centred = values - values.mean(2, keepdim=True)
+    return centred / (centred.square().mean(2, keepdim=True) + EPS).sqrt()
+
+
+@pytest.mark.parametrize("stretch", [1.0, 4.0])  # the latter reaches the clamps
+@pytest.mark.parametrize("n_samples", [1, 4])
+def test_losses_and_gradient_equal_automatic_differentiation(shape, n_samples, stretch):
+    network, x, noise = make(shape, n_samples, stretch)
+    row_weights = torch.rand(M, B, dtype=torch.float64)
+    leaf = network.weights.clone().requires_grad_()
+    expected = reference_losses(shape, leaf, x, noise, batch_normalise)
+    (expected * row_weights).sum().backward()
+
+    losses, cache = network.forward(x)
+    grad = torch.empty_like(network.weights)
+    network.backward(cache, row_weights, grad)
+    torch.testing.assert_close(losses, expected.detach())
+    torch.testing.assert_close(grad, leaf.grad)
+
+
+def test_running_statistics_are_those_of_torchs_batch_norm(shape):
+    network, x, _ = make(shape, 1)
+    norm = torch.nn.BatchNorm1d(32, eps=EPS, momentum=MOMENTUM, affine=False).double()
+    encode = shape.weights.views(network.weights)["encode_1"]
+    for _ in range(3):
+        network.forward(x)
+        norm((encode[1] @ x[1]).T)
+    running = shape.statistics.views(network.statistics)
+    torch.testing.assert_close(running["encode_1_mean"][1, :, 0], norm.running_mean)
+    torch.testing.assert_close(running["encode_1_var"][1, :, 0], norm.running_var)
+
+
+@pytest.mark.parametrize("n_samples", [1, 4])
+def test_fixed_losses_use_the_running_statistics(shape, n_samples):
+    network, x, _ = make(shape, n_samples)
+    for _ in range(5):
+        network.forward(x)
+    running = shape.statistics.views(network.statistics)
+
+    def normalise(name, values):
+        centred = values - running[f"{name}_mean"]
+        return centred / (running[f"{name}_var"] + EPS).sqrt()
+
+    noise = torch.randn(M, shape.n_latent, n_samples, dtype=torch.float64)
+    expected = reference_losses(
+        shape, network.weights, x, noise.unsqueeze(3).expand(-1, -1, -1, B), normalise
+    )
+    folded = shape.fold(network.weights, network.statistics, noise)
+    workspace = Workspace(torch.float64)
+    losses, terms = shape.losses(folded, x, workspace, terms=True)
+    torch.testing.assert_close(losses, expected)
+    assert terms.shape == (M, P, B)
+    torch.testing.assert_close(shape.losses(folded, x, workspace), losses)
+    shared = shape.losses(folded, x[0], workspace)
+    torch.testing.assert_close(shared[0], losses[0])
+
+
+def test_members_do_not_influence_each_other(shape):
+    network, x, noise = make(shape, 1)
+    normal = reference_losses(shape, network.weights, x, noise, batch_normalise)
+    network.weights[0] *= 2
+    changed, _ = network.forward(x)
+    assert not torch.allclose(changed[0], normal[0])
+    torch.testing.assert_close(changed[1:], normal[1:])
+
+
+def test_selected_members_go_on_as_they_were(shape):
+    network, x, _ = make(shape, 1)
+    network.forward(x)
+    chosen = network.select(torch.tensor([2]))
+    assert torch.equal(chosen.weights[0], network.weights[2])
+    assert torch.equal(chosen.statistics[0], network.statistics[2])
+    chosen.weights += 1
+    assert not torch.equal(chosen.weights[0], network.weights[2])
+
+
+def test_initial_weights_are_torchs_default(shape):
+    weights = shape.initial_weights(50, torch.Generator().manual_seed(0))
+    views = shape.weights.views(weights)
+    for name in ("encode_1", "latent", "latent_bias", "output_bias"):
+        linear = torch.nn.Linear(views[name.removesuffix("_bias")].shape[2], 1)
+        bound = linear.in_features**-0.5
+        assert views[name].abs().max() <= bound
+        assert views[name].abs().max() > 0.95 * bound

@@ -1,0 +1,92 @@
+"""Whatever comes in: finite scores or one clear sentence."""
+
+import numpy as np
+import pytest
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_missing_and_infinite_values_are_refused(quick, table, value):
+    spoilt = table.copy()
+    spoilt[3, 2] = value
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        quick().fit(spoilt)
+    detector = quick().fit(table)
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        detector.score_samples(spoilt)
+
+
+def test_strings_are_refused(quick):
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        quick().fit([["red", "blue"], ["green", "red"]])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (np.empty((0, 3)), "0 sample"),
+        (np.empty((3, 0)), "0 feature"),
+        (np.ones((1, 3)), "1 sample"),
+        (np.ones(3), "2D array"),
+        (np.ones((2, 3, 4)), "dim 3"),
+    ],
+)
+def test_wrong_shapes_are_refused(quick, data, message):
+    with pytest.raises(ValueError, match=message):
+        quick().fit(data)
+
+
+def test_wrong_number_of_features_is_refused(quick, table):
+    detector = quick().fit(table)
+    for method in ("score_samples", "decision_function", "predict", "explain"):
+        with pytest.raises(ValueError, match="3 features"):
+            getattr(detector, method)(table[:, :3])
+
+
+NORMAL = np.random.default_rng(0).normal(size=(50, 3))
+SPIKED = NORMAL.copy()
+SPIKED[7, 1] = 1e300
+
+AWKWARD = {
+    "two rows": np.array([[0.0, 1.0], [2.0, 5.0]]),
+    "two equal rows": np.ones((2, 2)),
+    "one feature": NORMAL[:, :1],
+    "a constant column": np.c_[NORMAL, np.ones(50)],
+    "all rows equal": np.full((30, 4), 7.0),
+    "fewer rows than a batch": NORMAL[:9],
+    "values of 1e300": NORMAL * 1e300,
+    "one value of 1e300": SPIKED,
+    "the whole range of floats": np.array([[-1.7e308, 0], [1.7e308, 1], [0, 2]]),
+    "tiny values": NORMAL * 5e-324,
+}
+
+
+@pytest.mark.parametrize("scaling", ["squash", "minmax"])
+@pytest.mark.parametrize("contamination", ["auto", 0.1])
+@pytest.mark.parametrize("case", AWKWARD)
+def test_awkward_data_gets_finite_scores(quick, case, scaling, contamination):
+    X = AWKWARD[case]
+    detector = quick(scaling=scaling, contamination=contamination).fit(X)
+    assert np.isfinite(detector.training_scores_).all()
+    assert np.isfinite(detector.decision_function(X)).all()
+    assert np.isfinite(detector.explain(X)).all()
+    assert np.isfinite(detector.offset_)
+    assert set(detector.predict(X)) <= {-1, 1}
+
+
+def test_equal_rows_are_all_inliers(quick):
+    assert (quick().fit_predict(np.full((30, 4), 7.0)) == 1).all()
+
+
+@pytest.mark.parametrize("scaling", ["squash", "minmax"])
+@pytest.mark.parametrize("value", [1e6, 1e300, -1e300, 1.7e308])
+def test_new_rows_far_outside_get_finite_scores(quick, table, scaling, value):
+    detector = quick(scaling=scaling).fit(table)
+    far = np.full((1, 6), value)
+    assert np.isfinite(detector.score_samples(far)).all()
+    assert np.isfinite(detector.explain(far)).all()
+    assert detector.score_samples(far).item() < np.median(detector.training_scores_)
+
+
+def test_diverging_training_is_reported(quick, table):
+    with pytest.raises(ValueError, match="Lower learning_rate"):
+        quick(learning_rate=1e38).fit(table)

@@ -1,0 +1,202 @@
+"""The detectors beside the rest of scikit-learn."""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import make_scorer, roc_auc_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
+
+COLUMNS = ["a", "b", "c", "d", "e", "f"]
+
+
+def inlier_auroc(estimator, X, y):
+    return roc_auc_score(y, estimator.decision_function(X))
+
+
+def test_constructor_takes_keywords_only(quick):
+    parameters = inspect.signature(type(quick()).__init__).parameters.values()
+    kinds = {p.kind for p in parameters if p.name != "self"}
+    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
+
+
+def test_finds_the_outliers(quick, table, is_outlier):
+    detector = quick(epochs=60).fit(table)
+    assert roc_auc_score(is_outlier, -detector.training_scores_) > 0.9
+
+
+def test_decision_function_is_score_minus_offset(quick, table):
+    detector = quick().fit(table)
+    decision = detector.decision_function(table)
+    assert np.array_equal(decision, detector.score_samples(table) - detector.offset_)
+    assert np.array_equal(detector.predict(table), np.where(decision < 0, -1, 1))
+
+
+def test_fit_predict_is_fit_then_predict(quick, table):
+    labels = quick().fit_predict(table)
+    assert np.array_equal(labels, quick().fit(table).predict(table))
+    assert set(labels) == {-1, 1}
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_score_like_arrays_and_keep_names(quick, table, frame):
+    data = frame({name: table[:, j] for j, name in enumerate(COLUMNS)})
+    detector = quick().fit(data)
+    assert list(detector.feature_names_in_) == COLUMNS
+    expected = quick().fit(table).score_samples(table)
+    assert np.array_equal(detector.score_samples(data), expected)
+
+
+def test_frame_with_other_columns_is_refused(quick, table):
+    detector = quick().fit(pd.DataFrame(table, columns=COLUMNS))
+    with pytest.raises(ValueError, match="feature names"):
+        detector.predict(pd.DataFrame(table, columns=COLUMNS[::-1]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.uint8, bool])
+def test_every_numeric_dtype_scores_like_its_values_in_float64(quick, table, dtype):
+    data = (np.abs(table) * 3 if dtype is not bool else table > 0).astype(dtype)
+    detector = quick().fit(data)
+    expected = quick().fit(data.astype(np.float64)).training_scores_
+    assert np.array_equal(detector.training_scores_, expected)
+
+
+def test_read_only_memory_map(quick, table, tmp_path):
+    np.save(tmp_path / "table.npy", table)
+    mapped = np.load(tmp_path / "table.npy", mmap_mode="r")
+    detector = quick().fit(mapped)
+    assert np.array_equal(detector.score_samples(mapped), detector.training_scores_)
+
+
+def test_clone_has_the_same_parameters_and_is_unfitted(quick, table):
+    detector = quick(contamination=0.1).fit(table)
+    copy = clone(detector)
+    assert copy.get_params() == detector.get_params()
+    assert not hasattr(copy, "offset_")
+
+
+def test_set_params_after_fit_leaves_scores_alone(quick, table):
+    detector = quick().fit(table)
+    before = detector.score_samples(table)
+    changed = {"n_estimators": 7, "scaling": "minmax"}
+    if "activation" in detector.get_params():
+        changed |= {"activation": "relu", "hidden_units": 3}
+    else:
+        changed |= {"n_importance": 9, "max_width": 16}
+    detector.set_params(**changed)
+    assert np.array_equal(detector.score_samples(table), before)
+
+
+def test_pipeline(quick, table):
+    pipeline = make_pipeline(StandardScaler(), quick()).fit(table)
+    assert pipeline.predict(table).shape == (300,)
+    expected = quick().fit(StandardScaler().fit_transform(table)).training_scores_
+    assert np.array_equal(pipeline.score_samples(table), expected)
+
+
+def test_grid_search_over_epochs(quick, table, is_outlier):
+    y = np.where(is_outlier, -1, 1)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), quick()),
+        {f"{type(quick()).__name__.lower()}__epochs": [1, 12]},
+        scoring=inlier_auroc,
+        cv=StratifiedKFold(2, shuffle=True, random_state=0),
+    ).fit(table, y)
+    scores = search.cv_results_["mean_test_score"]
+    assert np.isfinite(scores).all()
+    assert search.best_score_ == scores.max()
+
+
+def test_cross_val_score_with_scikit_learns_own_scorer(quick, table, is_outlier):
+    y = np.where(is_outlier, -1, 1)
+    cv = StratifiedKFold(3, shuffle=True, random_state=0)
+    own = cross_val_score(quick(), table, y, scoring="roc_auc", cv=cv)
+    assert np.array_equal(
+        own, cross_val_score(quick(), table, y, scoring=inlier_auroc, cv=cv)
+    )
+    by_label = make_scorer(lambda y, labels: (y == labels).mean())
+    assert (cross_val_score(quick(), table, y, scoring=by_label, cv=cv) > 0.5).all()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+def test_n_jobs_changes_scores_by_rounding_only(quick, table, n_jobs):
+    import torch
+
+    threads = torch.get_num_threads()
+    detector = quick().fit(table)
+    expected = detector.score_samples(table)
+    detector.set_params(n_jobs=n_jobs)
+    np.testing.assert_allclose(detector.score_samples(table), expected, rtol=1e-5)
+    quick(n_jobs=n_jobs).fit(table)
+    assert torch.get_num_threads() == threads
+
+
+def test_device_is_resolved_at_fit(quick, table):
+    assert quick(device="auto").fit(table).device_ in {"cpu", "cuda"}
+    assert quick(device="cpu").fit(table).device_ == "cpu"
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "meta-device", "toaster"])
+def test_absent_device_is_refused(quick, table, device):
+    with pytest.raises(ValueError, match=r"device=.* is not available"):
+        quick(device=device).fit(table)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"epochs": 0},
+        {"n_estimators": 0},
+        {"learning_rate": 0.0},
+        {"contamination": 0.6},
+        {"contamination": 0.0},
+        {"scaling": "none"},
+        {"ema_steps": -1},
+        {"ema_decay": 1.0},
+    ],
+)
+def test_bad_parameters_are_named(quick, table, params):
+    with pytest.raises(ValueError, match=next(iter(params))):
+        quick(**params).fit(table)
+
+
+def test_silent_by_default(quick, table, capfd):
+    quick().fit(table).predict(table)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_bar_on_standard_error(quick, table, capfd):
+    detector = quick(verbose=1).fit(table)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert type(detector).__name__ in err
+    assert err.endswith("\n")
+    if not isinstance(detector, ODIMDetector):
+        epochs = detector.epochs
+        assert f"{epochs}/{epochs}" in err
+
+
+def test_history_has_one_entry_per_epoch_or_check(quick, table):
+    detector = quick().fit(table)
+    history = pd.DataFrame(detector.history_)
+    quantiles = history.filter(like="loss_q")
+    assert len(quantiles.columns) == 5
+    assert (quantiles.diff(axis=1).iloc[:, 1:] >= 0).all(axis=None)
+    assert (history["separation"] >= 0).all()
+    assert history["update"].is_monotonic_increasing
+    assert (history["batch_size"] > 0).all()
+    if not isinstance(detector, ODIMDetector):
+        assert list(history["epoch"]) == list(range(1, detector.epochs + 1))
+
+
+@pytest.mark.parametrize("cls", [ALTBIDetector, ODIMDetector, IMAutoencoderDetector])
+def test_paper_settings_can_be_changed(cls):
+    assert cls.paper().get_params() != cls().get_params()
+    assert cls.paper(ema_steps=50).ema_steps == 50

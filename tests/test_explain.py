@@ -1,0 +1,68 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from skim import ALTBIDetector, IMAutoencoderDetector
+
+
+@pytest.fixture
+def odd_column():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    X[0, 3] = 12.0
+    return X
+
+
+def test_contributions_name_the_column_that_is_odd(quick, odd_column):
+    detector = quick(epochs=40).fit(odd_column)
+    contributions = detector.explain(odd_column, relative=True)
+    assert contributions.shape == odd_column.shape
+    assert contributions[0].argmax() == 3
+
+
+def test_autoencoder_contributions_sum_to_the_loss(odd_column):
+    detector = IMAutoencoderDetector(epochs=5, random_state=0).fit(odd_column)
+    np.testing.assert_allclose(
+        detector.explain(odd_column).sum(axis=1), -detector.training_scores_, rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("n_importance", [1, 10])
+def test_vae_contributions_sum_to_the_loss_up_to_the_latent_term(
+    odd_column, n_importance
+):
+    detector = ALTBIDetector(epochs=30, n_importance=n_importance, random_state=0)
+    detector.fit(odd_column)
+    losses = -detector.training_scores_
+    latent = losses - detector.explain(odd_column).sum(axis=1)
+    # The latent term is about the divergence of the code from its prior: it is
+    # small beside the spread of the losses, and so is what it leaves unexplained.
+    assert np.corrcoef(losses, losses - latent)[0, 1] > 0.95
+    assert np.abs(latent - latent.mean()).mean() < losses.std()
+
+
+def test_rescaled_losses_explain_on_the_scale_of_the_score(odd_column):
+    detector = ALTBIDetector(epochs=30, rescale="minmax", random_state=0)
+    detector.fit(odd_column)
+    contributions = detector.explain(odd_column)
+    assert (
+        np.corrcoef(contributions.sum(axis=1), -detector.training_scores_)[0, 1] > 0.9
+    )
+    assert np.ptp(contributions.sum(axis=1)) < 2  # losses were scaled to [0, 1]
+
+
+def test_relative_contributions_are_zero_on_average(quick, table):
+    detector = quick().fit(table)
+    mean = detector.explain(table, relative=True).mean(axis=0)
+    np.testing.assert_allclose(mean, 0, atol=1e-8)
+
+
+def test_as_frame_keeps_index_and_columns(quick, table):
+    frame = pd.DataFrame(
+        table, columns=list("abcdef"), index=[f"row {i}" for i in range(300)]
+    )
+    explained = quick().fit(frame).explain(frame.iloc[5:8], as_frame=True)
+    assert list(explained.columns) == list("abcdef")
+    assert list(explained.index) == ["row 5", "row 6", "row 7"]
+    plain = quick().fit(table).explain(table[:2], as_frame=True)
+    assert list(plain.columns) == [f"x{j}" for j in range(6)]

@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+
+from skim import ODIMDetector
+
+
+def test_paper_settings_are_the_published_recipe():
+    detector = ODIMDetector.paper()
+    assert (detector.n_estimators, detector.n_importance) == (10, 50)
+    assert (detector.batch_size, detector.patience) == (64, 100)
+    assert detector.scaling == "minmax"
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "check_every"), [(30, 1), (64, 1), (300, 4), (2000, 10)]
+)
+def test_checks_come_every_ten_updates_or_once_an_epoch(n_rows, check_every):
+    X = np.random.default_rng(0).normal(size=(n_rows, 3))
+    detector = ODIMDetector(n_estimators=1, epochs=3, random_state=0).fit(X)
+    updates = detector.history_["update"]
+    assert updates[0] == check_every
+    per_epoch = max(n_rows // 64, 1)
+    in_epoch = (updates - 1) % per_epoch + 1
+    assert (in_epoch % check_every == 0).all()
+
+
+def test_members_stop_after_their_patience(table):
+    detector = ODIMDetector(patience=20, random_state=0).fit(table)
+    last = detector.history_["update"][-1]
+    assert last == detector.best_updates_.max() + 20
+    assert len(np.unique(detector.best_updates_)) > 1
+
+
+def test_more_patience_never_ends_on_a_worse_separation(table):
+    one = ODIMDetector(n_estimators=1, patience=10, random_state=0).fit(table)
+    two = ODIMDetector(n_estimators=1, patience=100, random_state=0).fit(table)
+    assert two.history_["separation"].max() >= one.history_["separation"].max()
+    assert two.best_updates_ >= one.best_updates_
+
+
+def test_epochs_limit_the_training(table):
+    detector = ODIMDetector(epochs=2, random_state=0).fit(table)
+    assert detector.history_["update"][-1] == 8
+    assert (detector.best_updates_ > 0).all()

@@ -1,0 +1,29 @@
+import numpy as np
+import pytest
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from skim._scaling import InputScaler
+
+X = np.random.default_rng(0).normal(size=(40, 3)) * [1, 10, 0.1] + [0, 5, -3]
+NEW = X * 1.5
+
+
+def test_minmax_is_scikit_learns():
+    expected = MinMaxScaler().fit(X).transform(NEW)
+    found = InputScaler("minmax").fit(X).transform(NEW)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_squash_is_tanh_of_a_third_of_the_standardised_value(centred):
+    expected = np.tanh(StandardScaler().fit(X).transform(NEW) / 3)
+    if not centred:
+        expected = (expected + 1) / 2
+    found = InputScaler("squash", centred=centred, factor=2.0).fit(X).transform(NEW)
+    np.testing.assert_allclose(found, 2 * expected, rtol=1e-4, atol=1e-6)
+
+
+def test_result_is_single_precision_and_the_input_is_left_alone():
+    before = X.copy()
+    assert InputScaler("squash").fit(X).transform(X).dtype == np.float32
+    assert np.array_equal(X, before)
