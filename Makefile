@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format clean
+.PHONY: demo test lint format docs clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python -m benchmarks demo --picture demo.png
@@ -19,6 +19,9 @@ format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/docs.stamp
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skim needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +37,10 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/torch.stamp
 
 $(VENV)/test.stamp: pyproject.toml $(VENV)/torch.stamp
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
+	touch $@
+
+$(VENV)/docs.stamp: pyproject.toml $(VENV)/torch.stamp
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
 	touch $@
 
 clean:

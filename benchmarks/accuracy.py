@@ -3,7 +3,7 @@
 import csv
 import os
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 from typing import Annotated
 
 import numpy as np
@@ -34,20 +34,12 @@ def load(path):
 
 def _task(path, name, seed):
     X, y = load(path)
-    number, dataset = path.stem.split("_", maxsplit=1)
     result = measure(DETECTORS[name](random_state=seed), X, y)
-    return {
-        "detector": name,
-        "number": int(number),
-        "dataset": dataset,
-        "seed": seed,
-    } | (result._asdict())
+    return {"detector": name, "dataset": path.stem, "seed": seed} | result._asdict()
 
 
 def accuracy(
-    detector: Annotated[
-        list[str], typer.Option(help="Any of: " + ", ".join(DETECTORS))
-    ],
+    detector: Annotated[list[str], typer.Option(help=f"Any of {list(DETECTORS)}.")],
     seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.")] = 3,
     jobs: Annotated[int, typer.Option(help="Processes, one thread each.")] = 1,
     only: Annotated[str, typer.Option(help="Only data sets named like this.")] = "",
@@ -55,46 +47,79 @@ def accuracy(
         "accuracy.csv"
     ),
 ):
-    """Measure AUROC and AUPRC on ADBench's tabular sets under SKIM_DATA_HOME."""
+    """Measure AUROC and AUPRC on ADBench's tabular sets under SKIM_DATA_HOME.
+
+    Results that the output file holds already are not computed again.
+    """
     home = Path(os.environ.get("SKIM_DATA_HOME", "."))
-    paths = sorted((home / "Classical").glob(f"*{only}*.npz"))
+    paths = sorted(
+        (home / "Classical").glob(f"*{only}*.npz"), key=lambda path: path.stat().st_size
+    )
     if not paths:
         raise typer.BadParameter(
             f"no .npz files like {only!r} in {home / 'Classical'}; set SKIM_DATA_HOME "
             "to a folder with ADBench's data in its own layout"
         )
+    if unknown := set(detector) - set(DETECTORS):
+        raise typer.BadParameter(f"unknown {unknown}; any of {list(DETECTORS)}")
+    done = {_key(row) for row in _read(output)}
     tasks = [
-        delayed(_task)(path, name, seed)
-        for name in detector
-        for path in sorted(paths, key=lambda path: -path.stat().st_size)
+        (path, name, seed)
         for seed in range(seeds)
+        for name in detector
+        for path in paths
+        if (name, path.stem, seed) not in done
     ]
-    results = []
-    running = Parallel(jobs, return_as="generator_unordered")(tasks)
-    new = not output.exists()
-    with output.open("a", newline="") as file:
-        for result in track(running, description="Fitting", total=len(tasks)):
-            writer = csv.DictWriter(file, list(result))
-            if new:
-                writer.writeheader()
-                new = False
-            writer.writerow(result)
-            file.flush()
-            results.append(result)
-    Console().print(_table(results))
+    running = Parallel(jobs, return_as="generator_unordered")(
+        delayed(_task)(*task) for task in tasks
+    )
+    for row in track(running, description="Fitting", total=len(tasks)):
+        _append(output, row)
+    wanted = {(name, path.stem) for name in detector for path in paths}
+    rows = [row for row in _read(output) if _key(row)[:2] in wanted]
+    Console().print(_table(rows, detector))
 
 
-def _table(results):
-    table = Table(title="Means over data sets and seeds")
-    for column in ("detector", "data sets", "AUROC", "AUPRC", "median seconds"):
+def _key(row):
+    return row["detector"], row["dataset"], int(row["seed"])
+
+
+def _read(path):
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _append(path, row):
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, list(row))
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def _table(rows, detectors):
+    table = Table(title="Means over data sets, of means over seeds")
+    for column in ("detector", "data sets", "seeds", "AUROC", "AUPRC", "median s"):
         table.add_column(column, justify="left" if column == "detector" else "right")
-    for name in dict.fromkeys(result["detector"] for result in results):
-        rows = [result for result in results if result["detector"] == name]
+    for name in detectors:
+        chosen = [row for row in rows if row["detector"] == name]
+        datasets = {row["dataset"] for row in chosen}
+        means = [
+            [
+                mean(float(row[field]) for row in chosen if row["dataset"] == dataset)
+                for dataset in datasets
+            ]
+            for field in ("auroc", "auprc", "seconds")
+        ]
         table.add_row(
             name,
-            str(len({row["dataset"] for row in rows})),
-            f"{mean(row['auroc'] for row in rows):.4f}",
-            f"{mean(row['auprc'] for row in rows):.4f}",
-            f"{np.median([row['seconds'] for row in rows]):.2f}",
+            str(len(datasets)),
+            f"{len(chosen) / max(len(datasets), 1):.1f}",
+            f"{mean(means[0]):.4f}",
+            f"{mean(means[1]):.4f}",
+            f"{median(means[2]):.2f}",
         )
     return table

@@ -29,7 +29,7 @@ class IMAutoencoderDetector(IMDetector):
     n_estimators : int, default=10
         Number of networks, trained side by side.
 
-    hidden_units : int, default=32
+    hidden_units : int, default=8
         Number of hidden units.
 
     activation : {"tanh", "relu", "sigmoid", "identity"}, default="tanh"
@@ -39,7 +39,7 @@ class IMAutoencoderDetector(IMDetector):
         Whether :math:`A` is trained along with :math:`W`. The theorem keeps it
         fixed.
 
-    epochs : int, default=200
+    epochs : int, default=100
         Largest number of epochs.
 
     updates_per_epoch : int or None, default=5
@@ -61,9 +61,9 @@ class IMAutoencoderDetector(IMDetector):
 
     scaling : {"squash", "minmax"}, default="squash"
         How features are scaled. "squash" maps standardised values z to
-        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1]. Both are
-        then divided by the square root of the number of features, so that no
-        training row is longer than 1.
+        ``tanh(z / 3)``, "minmax" the training range to [0, 1]. Both are then divided
+        by the square root of the number of features, so that no training row is
+        longer than 1.
 
     ema_steps : int, default=0
         Number of updates of the warm-up of :class:`EMAWarmStart`; 0 does without.
@@ -117,10 +117,10 @@ class IMAutoencoderDetector(IMDetector):
         The device that was used.
 
     n_features_in_ : int
-        Number of features seen during :term:`fit`.
+        Number of features seen during `fit`.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen during :term:`fit`. Defined only when `X` has
+        Names of features seen during `fit`. Defined only when `X` has
         feature names that are all strings.
 
     See Also
@@ -164,10 +164,10 @@ class IMAutoencoderDetector(IMDetector):
         self,
         *,
         n_estimators=10,
-        hidden_units=32,
+        hidden_units=8,
         activation="tanh",
         train_decoder=True,
-        epochs=200,
+        epochs=100,
         updates_per_epoch=5,
         batch_size=500,
         solver="adam",
@@ -216,6 +216,7 @@ class IMAutoencoderDetector(IMDetector):
         """
         settings = {
             "n_estimators": 1,
+            "hidden_units": 32,
             "epochs": 1000,
             "updates_per_epoch": None,
             "learning_rate": 2e-4,
@@ -242,7 +243,9 @@ class IMAutoencoderDetector(IMDetector):
         """
         settings = {
             "n_estimators": 1,
+            "hidden_units": 32,
             "train_decoder": False,
+            "epochs": 1000,
             "updates_per_epoch": 1,
             "batch_size": None,
             "solver": "gd",
