@@ -52,9 +52,8 @@ def accuracy(
     Results that the output file holds already are not computed again.
     """
     home = Path(os.environ.get("SKIM_DATA_HOME", "."))
-    paths = sorted(
-        (home / "Classical").glob(f"*{only}*.npz"), key=lambda path: path.stat().st_size
-    )
+    paths = [path for path in (home / "Classical").glob("*.npz") if only in path.stem]
+    paths.sort(key=lambda path: path.stat().st_size)
     if not paths:
         raise typer.BadParameter(
             f"no .npz files like {only!r} in {home / 'Classical'}; set SKIM_DATA_HOME "

@@ -290,9 +290,8 @@ class IMAutoencoderDetector(IMDetector):
         from skim.nets import BestMoments, half_sum
 
         weigh = half_sum if self.solver == "gd" else None
-        batch_size = run.n_rows if self.batch_size is None else self.batch_size
+        batch_size = self.batch_size or run.n_rows
         n_updates = self.updates_per_epoch or max(run.n_rows // batch_size, 1)
-        members = np.arange(self.n_estimators)
         best = BestMoments(run)
         watched = run.draw_rows(N_WATCHED_ROWS)
         for epoch in range(1, self.epochs + 1):
@@ -308,10 +307,10 @@ class IMAutoencoderDetector(IMDetector):
                 separation=separations.mean(),
             )
             if self.stopping == "separation":
-                best.offer(run, members, separations, epoch)
+                best.offer(run, separations, epoch)
             if stop:
                 break
         if self.stopping is None:
-            best.offer(run, members, np.zeros(self.n_estimators), epoch)
+            best.offer(run, np.zeros(self.n_estimators), epoch)
         self.best_epochs_ = best.moments
         run.snapshots.append(best.snapshot())

@@ -135,6 +135,8 @@ class IMDetector(
             self.weights_ = np.stack([w.cpu().numpy() for w in weights])
             self.statistics_ = np.stack([s.cpu().numpy() for s in statistics])
             self.training_scores_ = self._score_samples(X, fitting=True)
+            if not np.isfinite(self.training_scores_).all():
+                raise self._diverged()
             rows = np.linspace(0, len(X) - 1, min(len(X), N_TYPICAL_ROWS))
             typical = self._contributions(X[rows.round().astype(np.intp)])
             self.typical_contributions_ = typical.mean(axis=0)
@@ -183,7 +185,7 @@ class IMDetector(
             return context.call_on_fit_task_end(
                 estimator=self,
                 X=X,
-                reconstruction_attributes=lambda: self._as_if_fitted(run, X),
+                reconstruction_attributes=lambda: self._as_if_fitted(run),
             )
 
         monitor = Monitor(
@@ -198,21 +200,25 @@ class IMDetector(
             run = new_run()
             self._train(run, monitor)
         except nets.NonFiniteLossError:
-            raise ValueError(
-                f"{type(self).__name__} diverged: its loss is no longer finite. "
-                f"Lower learning_rate (now {self.learning_rate}) and fit again."
-            ) from None
+            raise self._diverged() from None
         finally:
             monitor.close()
         self.history_ = monitor.history()
         return run
 
-    def _as_if_fitted(self, run, X):
+    def _diverged(self):
+        return ValueError(
+            f"{type(self).__name__} diverged: its loss is no longer finite. "
+            f"Lower learning_rate (now {self.learning_rate}) and fit again."
+        )
+
+    def _as_if_fitted(self, run):
         """Return the attributes of a detector whose training ended here."""
         state = [tensor.cpu().numpy()[None] for tensor in run.state()]
         return {
             "weights_": state[0],
             "statistics_": state[1],
+            "noise_": None if self.noise_ is None else self.noise_[run.members],
             "score_center_": np.zeros(state[0].shape[:2]),
             "score_scale_": np.ones(state[0].shape[:2]),
             "offset_": 0.0,

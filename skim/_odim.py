@@ -3,7 +3,6 @@
 import math
 from numbers import Integral
 
-import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from skim._vae import VAEDetector
@@ -228,27 +227,25 @@ class ODIMDetector(VAEDetector):
         check_every = min(MAX_UPDATES_BETWEEN_CHECKS, batches_per_epoch)
         patience = check_every * math.ceil(self.patience / check_every)
         noise = torch.from_numpy(self.noise_).to(self.device_)
-        members = np.arange(self.n_estimators)
         best = BestMoments(run)
         for epoch in range(1, self.epochs + 1):
             for batch in range(1, batches_per_epoch + 1):
                 run.update(self.batch_size)
                 if batch % check_every:
                     continue
-                losses = run.fixed_losses(run.batch, noise[members])
+                losses = run.fixed_losses(run.batch, noise[run.members])
                 run.check_finite(losses)
                 separations = separation(losses.cpu().numpy())
-                best.offer(run, members, separations, run.n_updates)
+                best.offer(run, separations, run.n_updates)
                 stop = monitor.record(
                     epoch=epoch,
                     update=run.n_updates,
                     losses=losses,
                     separation=separations.mean(),
                 )
-                hopeful = run.n_updates - best.moments[members] < patience
-                if not hopeful.all():
-                    members = members[hopeful]
-                    run.select(torch.from_numpy(np.flatnonzero(hopeful)))
-                if stop or members.size == 0:
+                hopeful = run.n_updates - best.moments[run.members] < patience
+                if stop or not hopeful.any():
                     return best
+                if not hopeful.all():
+                    run.select(hopeful)
         return best

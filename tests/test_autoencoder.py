@@ -68,3 +68,8 @@ def test_an_epoch_is_a_pass_or_a_number_of_updates(table, updates_per_epoch):
         epochs=2, batch_size=100, updates_per_epoch=updates_per_epoch, random_state=0
     ).fit(table)
     assert detector.history_["update"].tolist() == [3, 6]
+
+
+def test_full_batches_work_with_the_warm_up(table):
+    detector = IMAutoencoderDetector.theorem(ema_steps=3, epochs=2).fit(table)
+    assert np.isfinite(detector.training_scores_).all()

@@ -5,6 +5,8 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skim import ODIMDetector
+
 callback = pytest.importorskip("sklearn.callback")
 
 
@@ -44,6 +46,14 @@ def test_callbacks_hear_every_epoch(quick, table):
     assert len(listener.scores) == n_entries
     assert np.isfinite(listener.scores).all()
     assert not np.array_equal(listener.scores[0], listener.scores[-1])
+
+
+def test_callbacks_can_score_while_members_drop_out(table):
+    listener = Listener()
+    detector = ODIMDetector(patience=10, random_state=0).set_callbacks(listener)
+    detector.fit(table)
+    assert len(np.unique(detector.best_updates_)) > 1
+    assert np.isfinite(listener.scores).all()
 
 
 def test_callbacks_do_not_change_the_result(quick, table):

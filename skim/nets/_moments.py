@@ -26,23 +26,21 @@ class BestMoments:
         self.moments = np.zeros(n_members, dtype=np.intp)
         self._state = run.state()
 
-    def offer(self, run, members, criterion, moment):
+    def offer(self, run, criterion, moment):
         """Keep the members whose criterion is larger than ever before.
 
         Parameters
         ----------
         run : Run
-        members : ndarray of int
-            Which of all members are in the run now.
         criterion : ndarray of float
-            One value for each of `members`.
+            One value for each member in the run.
         moment : int
             What time it is.
         """
-        improved = np.flatnonzero(criterion > self.criterion[members])
+        improved = np.flatnonzero(criterion > self.criterion[run.members])
         if improved.size == 0:
             return
-        winners = members[improved]
+        winners = run.members[improved]
         self.criterion[winners] = criterion[improved]
         self.moments[winners] = moment
         here, there = torch.from_numpy(improved), torch.from_numpy(winners)

@@ -1,5 +1,6 @@
 """The training loop that all detectors share."""
 
+import numpy as np
 import torch
 
 from skim.nets._rows import RowStream
@@ -21,6 +22,11 @@ class Run:
     X : Tensor of shape (n, p)
     generator : torch.Generator
         Source of the order of the rows.
+
+    Attributes
+    ----------
+    members : ndarray of int
+        Which of the members at the start are still in the run.
     """
 
     def __init__(self, network, optimiser, X, generator):
@@ -28,6 +34,7 @@ class Run:
         self.optimiser = optimiser
         self.n_rows = len(X)
         self.n_updates = 0
+        self.members = np.arange(len(network.weights))
         self.snapshots = []
         self._stream = RowStream(X, len(network.weights), generator)
         self._grad = torch.empty_like(network.weights)
@@ -38,7 +45,8 @@ class Run:
 
         Parameters
         ----------
-        batch_size : int
+        batch_size : int or None
+            None means all rows.
         weigh : callable, default=None
             From the losses to the weights of the rows, both of shape (M, B).
             None means the mean.
@@ -48,7 +56,8 @@ class Run:
         losses : Tensor of shape (M, B)
             Before the step.
         """
-        self.batch = self._stream.take(min(batch_size, self.n_rows))
+        size = self.n_rows if batch_size is None else min(batch_size, self.n_rows)
+        self.batch = self._stream.take(size)
         losses, cache = self.network.forward(self.batch)
         if weigh is None:
             row_weights = torch.full_like(losses, 1.0 / losses.shape[1])
@@ -84,11 +93,18 @@ class Run:
         folded = network.shape.fold(network.weights, network.statistics, noise)
         return network.shape.losses(folded, x, self._workspace)
 
-    def select(self, members):
-        """Go on with only the given members."""
-        self.network = self.network.select(members)
-        self.optimiser = self.optimiser.select(self.network.weights, members)
-        self._stream.select(members)
+    def select(self, chosen):
+        """Go on with only some of the present members.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool, one per present member
+        """
+        self.members = self.members[chosen]
+        places = torch.from_numpy(np.flatnonzero(chosen)).to(self._grad.device)
+        self.network = self.network.select(places)
+        self.optimiser = self.optimiser.select(self.network.weights, places)
+        self._stream.select(places)
         self._grad = torch.empty_like(self.network.weights)
 
 

@@ -163,7 +163,7 @@ def test_best_moments_keeps_each_member_at_its_own_best():
     for moment, criterion in enumerate([[1.0, 5.0], [3.0, 2.0], [2.0, 4.0]]):
         run.update(5)
         states.append(run.network.weights.clone())
-        best.offer(run, np.array([0, 1]), np.array(criterion), moment)
+        best.offer(run, np.array(criterion), moment)
     weights, _ = best.snapshot()
     assert best.moments.tolist() == [1, 0]
     assert torch.equal(weights[0], states[1][0])
