@@ -1,5 +1,6 @@
 """ALTBI: truncated losses, growing batches, an ensemble over late epochs."""
 
+import math
 from numbers import Integral, Real
 
 import numpy as np
@@ -31,10 +32,11 @@ class ALTBIDetector(VAEDetector):
         Number of latent codes drawn per row and update. With 1, rows are scored
         at the mean of their code.
 
-    max_width : int, default=64
-        Largest width of the networks. They are 32 units wide for less than 100
-        features, then 128, from 400 on 256 and from 1500 on 512, if they may; the
-        second block has half and the latent code a quarter of that.
+    max_width : int, default=128
+        Largest width of the networks. Up to this limit, their first block has 32
+        units for less than 100 features, 128 for less than 400, 256 for less than
+        1500 and 512 beyond; the second block has half and the latent code a
+        quarter of that.
 
     epochs : int, default=90
         Number of epochs. How long to train is the one choice that matters most.
@@ -118,11 +120,12 @@ class ALTBIDetector(VAEDetector):
         "loss_q50", "loss_q75", "loss_q95", and their "separation".
         ``pandas.DataFrame(detector.history_)`` makes it a table.
 
-    weights_ : ndarray of shape (n_snapshots, n_estimators, n_weights)
-        Weights at the kept moments.
+    weights_ : ndarray of shape (n_kept, n_estimators, n_weights)
+        Weights at the kept moments, `n_snapshots` of them unless the training was
+        too short for that.
 
     typical_contributions_ : ndarray of shape (n_features,)
-        Mean contributions of the features in the training data.
+        Mean contributions of the features in a sample of the training data.
 
     device_ : str
         The device that was used.
@@ -181,7 +184,7 @@ class ALTBIDetector(VAEDetector):
         *,
         n_estimators=5,
         n_importance=1,
-        max_width=64,
+        max_width=128,
         epochs=90,
         updates_per_epoch=5,
         batch_size=128,
@@ -256,19 +259,16 @@ class ALTBIDetector(VAEDetector):
     def _n_entries(self):
         return self.epochs
 
-    def _first_batch_size(self):
-        return self.batch_size
-
     def _rescales_losses(self):
         return self.rescale == "minmax"
 
     def _batch_size_of(self, epoch):
         """Return the batch size of an epoch, counted from 0."""
-        if epoch < self.warmup_epochs:
-            return self.batch_size
-        growth = self.batch_growth ** min(epoch - self.warmup_epochs, 10_000)
         limit = max(self.max_batch_size, self.batch_size)
-        return int(min(self.batch_size * growth, limit))
+        n_growths = max(epoch - self.warmup_epochs, 0)
+        if n_growths * math.log(self.batch_growth) > math.log(limit / self.batch_size):
+            return limit
+        return int(self.batch_size * self.batch_growth**n_growths)
 
     def _snapshot_epochs(self):
         """Return after which epochs, counted from 1, a snapshot is kept."""
@@ -288,7 +288,12 @@ class ALTBIDetector(VAEDetector):
             for _ in range(self.updates_per_epoch):
                 losses = run.update(self._batch_size_of(epoch - 1), weigh)
             run.check_finite(losses)
-            stop = monitor.record(epoch=epoch, update=run.n_updates, losses=losses)
+            stop = monitor.record(
+                epoch=epoch,
+                update=run.n_updates,
+                batch_size=losses.shape[1],
+                losses=losses,
+            )
             if epoch in keep_after or (stop and not run.snapshots):
                 run.keep()
             if stop:

@@ -111,7 +111,7 @@ class IMAutoencoderDetector(IMDetector):
         Weights at the kept moments.
 
     typical_contributions_ : ndarray of shape (n_features,)
-        Mean contributions of the features in the training data.
+        Mean contributions of the features in a sample of the training data.
 
     device_ : str
         The device that was used.
@@ -256,14 +256,17 @@ class IMAutoencoderDetector(IMDetector):
     def _n_entries(self):
         return self.epochs
 
-    def _layer_sizes(self, n_features):
-        self.activation_ = self.activation
-        return n_features, self.hidden_units
+    def _network_params(self, n_features):
+        return {
+            "n_features": n_features,
+            "n_hidden": self.hidden_units,
+            "activation": self.activation,
+        }
 
     def _shape(self):
         from skim.nets import AutoencoderShape
 
-        return AutoencoderShape(*self.layer_sizes_, self.activation_)
+        return AutoencoderShape(**self.network_params_)
 
     def _new_network(self, weights, generator):
         from skim.nets import StackedAutoencoder
@@ -278,8 +281,10 @@ class IMAutoencoderDetector(IMDetector):
         optimiser = Adam if self.solver == "adam" else GradientDescent
         return optimiser(network.weights, learning_rate=self.learning_rate)
 
-    def _first_batch_size(self):
-        return self.batch_size
+    def _update(self, run):
+        from skim.nets import half_sum
+
+        run.update(self.batch_size, half_sum if self.solver == "gd" else None)
 
     def _new_scaler(self, n_features):
         # Without biases, a row at the origin is always reconstructed. It had
@@ -287,22 +292,22 @@ class IMAutoencoderDetector(IMDetector):
         return InputScaler(self.scaling, centred=True, factor=n_features**-0.5)
 
     def _train(self, run, monitor):
-        from skim.nets import BestMoments, half_sum
+        from skim.nets import BestMoments
 
-        weigh = half_sum if self.solver == "gd" else None
-        batch_size = self.batch_size or run.n_rows
-        n_updates = self.updates_per_epoch or max(run.n_rows // batch_size, 1)
+        batch_size = min(self.batch_size or run.n_rows, run.n_rows)
+        n_updates = self.updates_per_epoch or run.n_rows // batch_size
         best = BestMoments(run)
         watched = run.draw_rows(N_WATCHED_ROWS)
         for epoch in range(1, self.epochs + 1):
             for _ in range(n_updates):
-                run.update(batch_size, weigh)
+                self._update(run)
             losses = run.fixed_losses(watched)
             run.check_finite(losses)
             separations = separation(losses.cpu().numpy())
             stop = monitor.record(
                 epoch=epoch,
                 update=run.n_updates,
+                batch_size=batch_size,
                 losses=losses,
                 separation=separations.mean(),
             )

@@ -1,5 +1,6 @@
 """The one way through the house: validate, scale, train, score, threshold."""
 
+import copy
 from abc import ABCMeta, abstractmethod
 from numbers import Integral, Real
 
@@ -10,18 +11,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skim._callbacks import CallbackSupportMixin, FitHooks
 from skim._ema import EMAWarmStart
 from skim._monitor import Monitor
 from skim._scaling import InputScaler
 from skim.separation import split_point
 
-try:
-    from sklearn.callback import CallbackSupportMixin
-except ImportError:  # scikit-learn < 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks yet."""
-
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 # Training rows whose contributions tell what is usual.
 N_TYPICAL_ROWS = 1024
@@ -70,12 +66,12 @@ class IMDetector(
         """Return an optimiser of the network's weights."""
 
     @abstractmethod
-    def _layer_sizes(self, n_features):
-        """Return what `_shape` needs to know, as a tuple of int."""
+    def _network_params(self, n_features):
+        """Return the parameters of the network's shape, as a dict."""
 
     @abstractmethod
     def _shape(self):
-        """Return the network's shape by the fitted `layer_sizes_`."""
+        """Return the network's shape by the fitted `network_params_`."""
 
     @abstractmethod
     def _train(self, run, monitor):
@@ -83,11 +79,11 @@ class IMDetector(
 
     @abstractmethod
     def _n_entries(self):
-        """Return how often `_train` records at the most."""
+        """Return how often `_train` records, or None if that is not known."""
 
-    @abstractmethod
-    def _first_batch_size(self):
-        """Return the batch size at the start of the training."""
+    def _update(self, run):
+        """Make one ordinary update, as at the start of the training."""
+        run.update(self.batch_size)
 
     def _new_scaler(self, n_features):
         """Return what scales the features to the network's liking."""
@@ -118,31 +114,18 @@ class IMDetector(
         """
         from skim import nets
 
+        # A fit that fails must not leave a detector that counts as fitted.
+        self.__dict__.pop("offset_", None)
+        hooks = FitHooks(self, X, y)
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         self.device_ = nets.resolve_device(self.device)
         self.scaler_ = self._new_scaler(X.shape[1]).fit(X)
-        self.layer_sizes_ = self._layer_sizes(X.shape[1])
-        callback_context = None
-        if hasattr(self, "_init_callback_context"):
-            callback_context = self._init_callback_context(
-                max_subtasks=self._n_entries()
-            )
-            callback_context.call_on_fit_task_begin(estimator=self, X=X)
-
+        self.network_params_ = self._network_params(X.shape[1])
+        hooks.begin(self._n_entries())
         with nets.compute(effective_n_jobs(self.n_jobs)):
-            run = self._fit_network(X, callback_context)
-            weights, statistics = zip(*run.snapshots, strict=True)
-            self.weights_ = np.stack([w.cpu().numpy() for w in weights])
-            self.statistics_ = np.stack([s.cpu().numpy() for s in statistics])
-            self.training_scores_ = self._score_samples(X, fitting=True)
-            if not np.isfinite(self.training_scores_).all():
-                raise self._diverged()
-            rows = np.linspace(0, len(X) - 1, min(len(X), N_TYPICAL_ROWS))
-            typical = self._contributions(X[rows.round().astype(np.intp)])
-            self.typical_contributions_ = typical.mean(axis=0)
-        self.offset_ = self._offset(self.training_scores_)
-        if callback_context is not None:
-            callback_context.call_on_fit_task_end(estimator=self, X=X)
+            run = self._fit_network(X, hooks)
+            self._finish(X, run.snapshots)
+        hooks.end()
         return self
 
     def fit_predict(self, X, y=None):
@@ -163,7 +146,7 @@ class IMDetector(
         """
         return self._labels(self.fit(X).training_scores_)
 
-    def _fit_network(self, X, callback_context):
+    def _fit_network(self, X, hooks):
         """Train on validated data; return the finished run."""
         import torch
 
@@ -171,6 +154,10 @@ class IMDetector(
 
         generator = torch.Generator(self.device_).manual_seed(self._draw_seed())
         data = torch.from_numpy(self.scaler_.transform(X)).to(self.device_)
+        if not data.isfinite().all():
+            raise ValueError(
+                "X contains NaN or infinity; fill in or drop those values."
+            )
         weights = self._shape().initial_weights(self.n_estimators, generator)
         noise = self._scoring_noise(generator)
         self.noise_ = None if noise is None else noise.cpu().numpy()
@@ -180,23 +167,15 @@ class IMDetector(
             return nets.Run(network, self._new_optimiser(network), data, generator)
 
         def on_entry():
-            context = callback_context.subcontext(task_name="epoch")
-            context.call_on_fit_task_begin(estimator=self, X=X)
-            return context.call_on_fit_task_end(
-                estimator=self,
-                X=X,
-                reconstruction_attributes=lambda: self._as_if_fitted(run),
-            )
+            with torch.inference_mode(False):
+                return hooks.epoch(lambda: self._as_if_fitted(run, X))
 
         monitor = Monitor(
-            type(self).__name__,
-            self._n_entries(),
-            self.verbose,
-            on_entry if callback_context is not None else None,
+            type(self).__name__, self._n_entries(), self.verbose, on_entry
         )
         try:
             warm_up = new_run()
-            self._ema_warm_up(weights, lambda: warm_up.update(self._first_batch_size()))
+            self.ema_warm_up(weights, lambda: self._update(warm_up))
             run = new_run()
             self._train(run, monitor)
         except nets.NonFiniteLossError:
@@ -206,23 +185,38 @@ class IMDetector(
         self.history_ = monitor.history()
         return run
 
+    def _finish(self, X, snapshots):
+        """Keep the snapshots, score the training data and set the threshold."""
+        weights, statistics = zip(*snapshots, strict=True)
+        self.weights_ = np.stack([w.cpu().numpy() for w in weights])
+        self.statistics_ = np.stack([s.cpu().numpy() for s in statistics])
+        self.training_scores_ = self._score_samples(X, fitting=True)
+        if not np.isfinite(self.training_scores_).all():
+            raise self._diverged()
+        rows = np.linspace(0, len(X) - 1, min(len(X), N_TYPICAL_ROWS))
+        typical = self._contributions(X[rows.round().astype(np.intp)])
+        self.typical_contributions_ = typical.mean(axis=0)
+        self.offset_ = self._offset(self.training_scores_)
+
+    def _as_if_fitted(self, run, X):
+        """Return the attributes of a detector whose training ended here."""
+        from skim import nets
+
+        fitted = copy.copy(self)
+        if self.noise_ is not None:
+            fitted.noise_ = self.noise_[run.members]
+        with nets.compute(effective_n_jobs(self.n_jobs)):
+            fitted._finish(X, [run.state()])
+        return {name: value for name, value in vars(fitted).items() if name[-1] == "_"}
+
     def _diverged(self):
         return ValueError(
             f"{type(self).__name__} diverged: its loss is no longer finite. "
             f"Lower learning_rate (now {self.learning_rate}) and fit again."
         )
 
-    def _as_if_fitted(self, run):
-        """Return the attributes of a detector whose training ended here."""
-        state = [tensor.cpu().numpy()[None] for tensor in run.state()]
-        return {
-            "weights_": state[0],
-            "statistics_": state[1],
-            "noise_": None if self.noise_ is None else self.noise_[run.members],
-            "score_center_": np.zeros(state[0].shape[:2]),
-            "score_scale_": np.ones(state[0].shape[:2]),
-            "offset_": 0.0,
-        }
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "offset_")
 
     def _draw_seed(self):
         """Return a seed; the global random state is left alone."""
@@ -369,16 +363,19 @@ class IMDetector(
             losses /= self.score_scale_[s, :, None]
             for member_losses in losses:
                 total -= member_losses
-        return total / (n_snapshots * n_members)
+        total /= n_snapshots * n_members
+        return total if fitting else _finite(total, nan=-FLOAT32_MAX)
 
     def _contributions(self, X):
         """Split the losses of validated rows over their features."""
+        import torch
+
         scorer, rows = self._scorer_and_rows(X)
         total = np.zeros(X.shape)
-        for s, terms in enumerate(scorer.terms(rows)):
-            terms = terms.cpu().numpy().astype(np.float64)
-            total += np.einsum("mpn,m->np", terms, 1 / self.score_scale_[s])
-        return total / self.score_scale_.size
+        member_weights = torch.from_numpy(1 / self.score_scale_.astype(np.float32))
+        for terms in scorer.terms(rows, member_weights.to(rows.device)):
+            total += terms.cpu().numpy().T
+        return _finite(total / self.score_scale_.size, nan=FLOAT32_MAX)
 
     def _rescales_losses(self):
         """Whether losses are scaled to [0, 1] before they are averaged."""
@@ -390,8 +387,10 @@ class IMDetector(
 
         from skim import nets
 
+        device = nets.device_or_cpu(self.device_)
+
         def tensor(array):
-            return None if array is None else torch.from_numpy(array).to(self.device_)
+            return None if array is None else torch.from_numpy(array).to(device)
 
         scorer = nets.Scorer(
             self._shape(),
@@ -400,3 +399,8 @@ class IMDetector(
             tensor(self.noise_),
         )
         return scorer, tensor(self.scaler_.transform(X))
+
+
+def _finite(values, nan):
+    """Replace what overflowed, on rows beyond all measure, by the largest number."""
+    return np.nan_to_num(values, nan=nan, posinf=FLOAT32_MAX, neginf=-FLOAT32_MAX)

@@ -20,7 +20,7 @@ class EMAWarmStart:
 
     All detectors of this package have it. To give it to a detector of your own,
     inherit from the mixin, take `ema_steps` and `ema_decay` in the constructor and
-    call `_ema_warm_up` before the main training.
+    call `ema_warm_up` before the main training.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class EMAWarmStart:
     ...         def update():
     ...             self.mean_ += 0.1 * (X - self.mean_).mean(axis=0)
     ...
-    ...         self._ema_warm_up(self.mean_, update)
+    ...         self.ema_warm_up(self.mean_, update)
     ...         for _ in range(10):
     ...             update()
     ...         return self
@@ -62,12 +62,15 @@ class EMAWarmStart:
     array([3., 3.])
     """
 
+    ema_steps: int
+    ema_decay: float
+
     _parameter_constraints: dict = {
         "ema_steps": [Interval(Integral, 0, None, closed="left")],
         "ema_decay": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    def _ema_warm_up(self, weights, update):
+    def ema_warm_up(self, weights, update):
         """Run the warm-up and leave the averaged weights in `weights`.
 
         Parameters

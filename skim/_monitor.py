@@ -34,15 +34,17 @@ class Monitor:
         self._losses = []
         self._separations = []
 
-    def record(self, *, epoch, update, losses, separation=None):
+    def record(self, *, epoch, update, batch_size, losses, separation=None):
         """Add an entry.
 
         Parameters
         ----------
         epoch, update : int
             Number of epochs and updates so far.
+        batch_size : int
+            Rows in the latest batch.
         losses : Tensor of shape (M, B)
-            Losses of the latest batch.
+            Losses of the latest batch, or of rows that are watched.
         separation : float, default=None
             Where it is known already.
 
@@ -53,7 +55,7 @@ class Monitor:
         """
         values = losses.cpu().numpy()
         quantiles = np.quantile(values, QUANTILES)
-        self._entries.append((epoch, update, values.shape[1], *quantiles))
+        self._entries.append((epoch, update, batch_size, *quantiles))
         if separation is None:
             # Rows are in random order: the first of each member are as good as any.
             self._losses.append(values[:, : -(-MAX_LOSSES // len(values))].ravel())

@@ -31,10 +31,11 @@ class ODIMDetector(VAEDetector):
         Number of latent codes drawn per row and update. With 1, rows are scored
         at the mean of their code.
 
-    max_width : int, default=64
-        Largest width of the networks. They are 32 units wide for less than 100
-        features, then 128, from 400 on 256 and from 1500 on 512, if they may; the
-        second block has half and the latent code a quarter of that.
+    max_width : int, default=128
+        Largest width of the networks. Up to this limit, their first block has 32
+        units for less than 100 features, 128 for less than 400, 256 for less than
+        1500 and 512 beyond; the second block has half and the latent code a
+        quarter of that.
 
     epochs : int, default=1000
         Largest number of passes over the data. Most members stop long before.
@@ -102,7 +103,7 @@ class ODIMDetector(VAEDetector):
         Weights at the kept moments.
 
     typical_contributions_ : ndarray of shape (n_features,)
-        Mean contributions of the features in the training data.
+        Mean contributions of the features in a sample of the training data.
 
     device_ : str
         The device that was used.
@@ -152,7 +153,7 @@ class ODIMDetector(VAEDetector):
         *,
         n_estimators=10,
         n_importance=1,
-        max_width=64,
+        max_width=128,
         epochs=1000,
         batch_size=64,
         patience=300,
@@ -209,9 +210,6 @@ class ODIMDetector(VAEDetector):
     def _n_entries(self):
         return None
 
-    def _first_batch_size(self):
-        return self.batch_size
-
     def _train(self, run, monitor):
         best = self._train_to_best(run, monitor)
         self.best_updates_ = best.moments
@@ -230,7 +228,7 @@ class ODIMDetector(VAEDetector):
         best = BestMoments(run)
         for epoch in range(1, self.epochs + 1):
             for batch in range(1, batches_per_epoch + 1):
-                run.update(self.batch_size)
+                self._update(run)
                 if batch % check_every:
                     continue
                 losses = run.fixed_losses(run.batch, noise[run.members])
@@ -240,6 +238,7 @@ class ODIMDetector(VAEDetector):
                 stop = monitor.record(
                     epoch=epoch,
                     update=run.n_updates,
+                    batch_size=losses.shape[1],
                     losses=losses,
                     separation=separations.mean(),
                 )

@@ -33,12 +33,15 @@ class InputScaler:
         self.half_range_ = (
             np.divide(X.max(axis=0), 2, dtype=np.float64) - self.half_min_
         )
-        self.half_range_[self.half_range_ == 0] = 1.0
+        # What varies by no more than rounding is constant; its size is its scale.
+        size = np.abs(self.half_min_)
+        constant = self.half_range_ <= 10 * np.finfo(np.float64).eps * size
+        self.half_range_[constant] = np.where(size > 0, size, 1.0)[constant]
         if self.how == "squash":
             unit = self._to_unit(X)
             self.mean_ = unit.mean(axis=0)
             self.std_ = unit.std(axis=0)
-            self.std_[self.std_ == 0] = 1.0
+            self.std_[constant | (self.std_ == 0)] = 1.0
         return self
 
     def transform(self, X):

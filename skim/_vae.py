@@ -21,14 +21,14 @@ class VAEDetector(IMDetector):
         "weight_decay": [Interval(Real, 0, None, closed="left")],
     }
 
-    def _layer_sizes(self, n_features):
-        return (n_features, *hidden_and_latent_widths(n_features, self.max_width))
+    def _network_params(self, n_features):
+        *hidden, n_latent = hidden_and_latent_widths(n_features, self.max_width)
+        return {"n_features": n_features, "hidden": hidden, "n_latent": n_latent}
 
     def _shape(self):
         from skim.nets import VAEShape
 
-        n_features, wide, narrow, n_latent = self.layer_sizes_
-        return VAEShape(n_features, (wide, narrow), n_latent)
+        return VAEShape(**self.network_params_)
 
     def _new_network(self, weights, generator):
         from skim.nets import StackedVAE
@@ -49,8 +49,8 @@ class VAEDetector(IMDetector):
     def _scoring_noise(self, generator):
         import torch
 
-        shape = (self.n_estimators, self.layer_sizes_[-1], self.n_importance)
-        noise = torch.zeros(shape, device=self.device_)
+        shape = (self.n_estimators, self.network_params_["n_latent"], self.n_importance)
+        noise = torch.zeros(shape, dtype=torch.float32, device=self.device_)
         if self.n_importance > 1:
             noise.normal_(generator=generator)
         return noise
@@ -59,8 +59,8 @@ class VAEDetector(IMDetector):
 def hidden_and_latent_widths(n_features, max_width):
     """Return the widths of the two hidden blocks and of the latent code.
 
-    Each is half of the one before; wide tables get wide networks, up to
-    `max_width`, and narrow tables a latent code narrower than themselves.
+    Each is half of the one before. Wide tables get wide networks, up to
+    `max_width`; tables of less than eight features get a shorter latent code.
     """
     if n_features >= 1500:
         wide = 512

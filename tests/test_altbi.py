@@ -20,7 +20,8 @@ def test_paper_settings_are_the_published_recipe():
 def test_batches_are_capped():
     sizes = {ALTBIDetector(max_batch_size=200)._batch_size_of(e) for e in range(90)}
     assert max(sizes) == 200
-    assert ALTBIDetector()._batch_size_of(10**9) == ALTBIDetector().max_batch_size
+    assert ALTBIDetector(batch_growth=9.0)._batch_size_of(10**9) == 512
+    assert ALTBIDetector(batch_growth=1.0)._batch_size_of(10**9) == 128
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 7, 90, 300])

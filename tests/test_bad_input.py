@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
+from sklearn.exceptions import NotFittedError
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -87,6 +89,40 @@ def test_new_rows_far_outside_get_finite_scores(quick, table, scaling, value):
     assert detector.score_samples(far).item() < np.median(detector.training_scores_)
 
 
-def test_diverging_training_is_reported(quick, table):
+@pytest.mark.parametrize("learning_rate", [1e10, 1e38])
+def test_diverging_training_is_reported_and_leaves_nothing_fitted(
+    quick, table, learning_rate
+):
+    detector = quick().fit(table)
+    detector.set_params(learning_rate=learning_rate)
+    if "activation" in detector.get_params():  # a bounded one survives anything
+        detector.set_params(activation="identity")
     with pytest.raises(ValueError, match="Lower learning_rate"):
-        quick(learning_rate=1e38).fit(table)
+        detector.fit(table[:, :3])
+    with pytest.raises(NotFittedError):
+        detector.score_samples(table[:, :3])
+
+
+def test_missing_values_are_refused_even_where_they_are_not_looked_for(quick, table):
+    spoilt = table.copy()
+    spoilt[3, 2] = np.nan
+    with config_context(assume_finite=True), pytest.raises(ValueError, match="NaN"):
+        quick().fit(spoilt)
+
+
+def test_rounding_errors_in_a_constant_column_do_not_count(quick):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    X[:, 1] = 0.3
+    expected = quick().fit(X).training_scores_
+    X[::7, 1] = 0.1 + 0.2
+    assert np.ptp(X[:, 1]) > 0
+    np.testing.assert_allclose(quick().fit(X).training_scores_, expected, rtol=1e-3)
+
+
+def test_a_new_value_in_a_constant_column_is_strange(quick, table):
+    X = np.c_[table[:285], np.full(285, 5.0)]
+    detector = quick(epochs=60).fit(X)
+    new = X[:20].copy()
+    new[:, -1] = 50.0
+    usual = detector.score_samples(X[:20])
+    assert detector.score_samples(new).mean() < usual.mean() - usual.std()

@@ -1,7 +1,10 @@
 """scikit-learn's callbacks."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -17,6 +20,7 @@ class Listener:
         self.stop_after = stop_after
         self.events = []
         self.scores = []
+        self.flagged = []
 
     def setup(self, estimator, context):
         self.events.append("setup")
@@ -28,6 +32,8 @@ class Listener:
         self.events.append(f"end {context.task_name}")
         if fitted_estimator is not None:
             self.scores.append(fitted_estimator.decision_function(X))
+            self.flagged.append((fitted_estimator.predict(X) == -1).mean())
+            fitted_estimator.explain(X, relative=True)
         if context.task_name == "epoch" and self.stop_after is not None:
             return self.events.count("end epoch") >= self.stop_after
         return False
@@ -43,9 +49,26 @@ def test_callbacks_hear_every_epoch(quick, table):
     assert listener.events[:2] == ["setup", "begin fit"]
     assert listener.events[-2:] == ["end fit", "teardown"]
     assert listener.events.count("end epoch") == n_entries
-    assert len(listener.scores) == n_entries
     assert np.isfinite(listener.scores).all()
-    assert not np.array_equal(listener.scores[0], listener.scores[-1])
+    *by_epoch, final = listener.scores
+    assert len(by_epoch) == n_entries
+    assert not np.array_equal(by_epoch[0], by_epoch[-1])
+    assert np.array_equal(final, detector.decision_function(table))
+
+
+def test_callbacks_see_thresholds_of_their_own(quick, table):
+    quick(contamination=0.1).set_callbacks(listener := Listener()).fit(table)
+    assert set(listener.flagged) == {0.1}
+
+
+def test_scoring_monitor_has_labels_and_names(quick, table, is_outlier):
+    frame = pd.DataFrame(table, columns=list("abcdef"))
+    monitor = callback.ScoringMonitor(scoring="roc_auc")
+    quick().set_callbacks(monitor).fit(frame, np.where(is_outlier, -1, 1))
+    (log,) = monitor.get_logs(select="all")
+    areas = log.data_as_pandas["roc_auc"].dropna()
+    assert len(areas) > 2
+    assert areas.between(0, 1).all()
 
 
 def test_callbacks_can_score_while_members_drop_out(table):
@@ -56,10 +79,33 @@ def test_callbacks_can_score_while_members_drop_out(table):
     assert np.isfinite(listener.scores).all()
 
 
-def test_callbacks_do_not_change_the_result(quick, table):
-    expected = quick().fit(table).training_scores_
-    heard = quick().set_callbacks(Listener()).fit(table).training_scores_
+def test_callbacks_do_not_change_the_result(quick):
+    # Wide enough for the number of threads to matter.
+    X = np.random.default_rng(0).normal(size=(600, 200))
+    expected = quick().fit(X).training_scores_
+    heard = quick().set_callbacks(Listener()).fit(X).training_scores_
     assert np.array_equal(heard, expected)
+
+
+def test_callbacks_may_use_gradients(quick, table):
+    class Differentiates(Listener):
+        def on_fit_task_end(self, estimator, context):
+            x = torch.ones(2, requires_grad=True)
+            x.square().sum().backward()
+
+    quick().set_callbacks(Differentiates()).fit(table)
+
+
+def test_a_failing_callback_leaves_no_fitted_detector(quick, table):
+    class Fails(Listener):
+        def on_fit_task_end(self, estimator, context):
+            raise KeyboardInterrupt
+
+    detector = quick().set_callbacks(Fails())
+    with pytest.raises(KeyboardInterrupt):
+        detector.fit(table)
+    with pytest.raises(NotFittedError):
+        detector.predict(table)
 
 
 def test_a_callback_can_stop_the_training(quick, table):

@@ -20,7 +20,7 @@ def test_average_is_the_recursion(library):
     def update():
         weights[:] += next(walk)
 
-    Walker(3, 0.9)._ema_warm_up(weights, update)
+    Walker(3, 0.9).ema_warm_up(weights, update)
     average, position = 1.0, 1.0
     for step in steps:
         position += step
@@ -30,7 +30,7 @@ def test_average_is_the_recursion(library):
 
 def test_no_steps_changes_nothing():
     weights = np.ones(2)
-    Walker(0, 0.9)._ema_warm_up(weights, lambda: pytest.fail("updated"))
+    Walker(0, 0.9).ema_warm_up(weights, lambda: pytest.fail("updated"))
     assert weights.tolist() == [1.0, 1.0]
 
 

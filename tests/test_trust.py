@@ -114,12 +114,14 @@ def test_fitted_state_holds_no_tensors(quick, table):
     assert not any(isinstance(value, torch.Tensor) for value in fitted)
 
 
-def test_scoring_from_several_threads_is_safe(quick, table):
-    detector = quick().fit(table)
-    expected = detector.score_samples(table)
+def test_scoring_from_several_threads_is_safe(quick):
+    # Wide enough for the number of threads to matter.
+    X = np.random.default_rng(0).normal(size=(600, 200))
+    detector = quick().fit(X)
+    expected = detector.score_samples(X)
     before = torch.get_num_threads()
     with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(detector.score_samples, [table] * 40))
+        results = list(pool.map(detector.score_samples, [X] * 40))
         inside = list(pool.map(lambda _: torch.get_num_threads(), range(8)))
     assert all(np.array_equal(scores, expected) for scores in results)
     assert torch.get_num_threads() == before
@@ -129,3 +131,19 @@ def test_scoring_from_several_threads_is_safe(quick, table):
 def test_importing_skim_does_not_import_torch():
     code = "import sys, skim; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_torchs_default_dtype_does_not_matter(quick, table):
+    expected = quick().fit(table).training_scores_
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = quick().fit(table).training_scores_
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert np.array_equal(found, expected)
+
+
+def test_a_detector_from_a_lost_device_scores_on_the_cpu(quick, table):
+    detector = quick().fit(table)
+    detector.device_ = "cuda:99"
+    assert np.array_equal(detector.score_samples(table), detector.training_scores_)

@@ -1,7 +1,7 @@
 """Networks in torch, and nothing of scikit-learn."""
 
 from skim.nets._autoencoder import AutoencoderShape, StackedAutoencoder
-from skim.nets._device import compute, resolve_device
+from skim.nets._device import compute, device_or_cpu, resolve_device
 from skim.nets._moments import BestMoments
 from skim.nets._optim import Adam, GradientDescent
 from skim.nets._run import NonFiniteLossError, Run, half_sum, keep_low_losses
@@ -20,6 +20,7 @@ __all__ = [
     "StackedVAE",
     "VAEShape",
     "compute",
+    "device_or_cpu",
     "half_sum",
     "keep_low_losses",
     "resolve_device",

@@ -37,7 +37,9 @@ class Layout:
         An array named like another with ``_bias`` behind it takes the other's
         fan-in. This is torch's own default for linear layers.
         """
-        block = torch.empty(n_members, self.size, device=generator.device)
+        block = torch.empty(
+            n_members, self.size, dtype=torch.float32, device=generator.device
+        )
         block.uniform_(-1.0, 1.0, generator=generator)
         for name, view in self.views(block).items():
             fan_in = self.shapes[name.removesuffix("_bias")][1]

@@ -44,12 +44,19 @@ class Scorer:
             parts = [self.shape.losses(folded, x, self._workspace) for x in chunks]
             yield torch.cat(parts, dim=1)[:, : len(X)]
 
-    def terms(self, X):
-        """Yield what the features add to the losses, (M, p, n), per snapshot."""
+    def terms(self, X, member_weights):
+        """Yield what the features add to the losses, (p, n), per snapshot.
+
+        Parameters
+        ----------
+        X : Tensor of shape (n, p)
+        member_weights : Tensor of shape (S, M)
+            How much each member of each snapshot counts.
+        """
         chunks = in_chunks(X, self._size)
-        for folded in self.folded:
-            parts = [
-                self.shape.losses(folded, x, self._workspace, terms=True)[1].clone()
-                for x in chunks
-            ]
-            yield torch.cat(parts, dim=2)[:, :, : len(X)]
+        for folded, weights in zip(self.folded, member_weights, strict=True):
+            parts = []
+            for x in chunks:
+                _, terms = self.shape.losses(folded, x, self._workspace, terms=True)
+                parts.append(torch.tensordot(weights, terms, dims=1))
+            yield torch.cat(parts, dim=1)[:, : len(X)]

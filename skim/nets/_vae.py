@@ -203,7 +203,7 @@ class StackedVAE:
         n_samples, n_latent = self.n_samples, self.shape.n_latent
         w, take = self._views, self._workspace.take
         cache = {"x": x}
-        batch_statistics = []
+        batch_statistics: list = []
 
         def block(name, inputs):
             normed = take(name, n_members, w[name].shape[1], inputs.shape[2])

@@ -34,7 +34,7 @@ def test_autoencoder_equals_automatic_differentiation(activation, train_decoder)
     shape = AutoencoderShape(4, 5, activation)
     weights = shape.initial_weights(3, generator()).double()
     x = torch.randn(3, 4, 11, dtype=torch.float64, generator=generator())
-    row_weights = torch.rand(3, 11, dtype=torch.float64)
+    row_weights = torch.rand(3, 11, dtype=torch.float64, generator=generator())
     leaf = weights.clone().requires_grad_()
     w = shape.weights.views(leaf)
     hidden = ACTIVATIONS[activation](w["encode"] @ x)
@@ -108,7 +108,7 @@ def test_a_batch_never_holds_a_row_twice(size):
 
 
 def test_chunks_are_padded_and_lose_nothing():
-    X = torch.randn(10, 3)
+    X = torch.randn(10, 3, generator=generator())
     chunks = in_chunks(X, 4)
     assert chunks.shape == (3, 3, 4)
     back = chunks.transpose(1, 2).reshape(12, 3)
