@@ -1,6 +1,7 @@
 """Accuracy of the detectors on the tabular sets of ADBench."""
 
 import csv
+import hashlib
 import os
 from pathlib import Path
 from statistics import mean, median
@@ -32,10 +33,21 @@ def load(path):
         return file["X"], file["y"].astype(int)
 
 
+def settings_of(name):
+    """Return a short fingerprint of a detector's parameters."""
+    params = repr(sorted(DETECTORS[name]().get_params().items()))
+    return hashlib.sha256(params.encode()).hexdigest()[:8]
+
+
 def _task(path, name, seed):
     X, y = load(path)
     result = measure(DETECTORS[name](random_state=seed), X, y)
-    return {"detector": name, "dataset": path.stem, "seed": seed} | result._asdict()
+    return {
+        "detector": name,
+        "settings": settings_of(name),
+        "dataset": path.stem,
+        "seed": seed,
+    } | {field: round(value, 5) for field, value in result._asdict().items()}
 
 
 def accuracy(
@@ -49,7 +61,8 @@ def accuracy(
 ):
     """Measure AUROC and AUPRC on ADBench's tabular sets under SKIM_DATA_HOME.
 
-    Results that the output file holds already are not computed again.
+    Results that the output file holds already, for the same parameters, are not
+    computed again.
     """
     home = Path(os.environ.get("SKIM_DATA_HOME", "."))
     paths = [path for path in (home / "Classical").glob("*.npz") if only in path.stem]
@@ -67,20 +80,25 @@ def accuracy(
         for seed in range(seeds)
         for name in detector
         for path in paths
-        if (name, path.stem, seed) not in done
+        if (name, settings_of(name), path.stem, seed) not in done
     ]
     running = Parallel(jobs, return_as="generator_unordered")(
         delayed(_task)(*task) for task in tasks
     )
     for row in track(running, description="Fitting", total=len(tasks)):
         _append(output, row)
-    wanted = {(name, path.stem) for name in detector for path in paths}
-    rows = [row for row in _read(output) if _key(row)[:2] in wanted]
+    wanted = {
+        (name, settings_of(name), path.stem, seed)
+        for name in detector
+        for path in paths
+        for seed in range(seeds)
+    }
+    rows = [row for row in _read(output) if _key(row) in wanted]
     Console().print(_table(rows, detector))
 
 
 def _key(row):
-    return row["detector"], row["dataset"], int(row["seed"])
+    return row["detector"], row["settings"], row["dataset"], int(row["seed"])
 
 
 def _read(path):

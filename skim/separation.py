@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 VAR_FLOOR = 1e-6  # for values scaled to [0, 1]
 MAX_VALUES = 10_000  # beyond this, evenly spaced order statistics stand for all
+REACH = 3.0  # standard deviations that still belong to the bulk of the losses
 
 
 class TwoGaussians(NamedTuple):
@@ -34,13 +35,13 @@ def fit_two_gaussians(
 
     The start is the best split of the sorted values into two groups, which in
     one dimension can be found exactly; from there, expectation-maximisation runs
-    until the mean log-likelihood gains less than `tol`. Each row is fitted as if
-    it were alone, and nothing is random.
+    until the mean log-likelihood gains less than `tol`. Each row is scaled and
+    fitted as if it were alone, and nothing is random.
 
     Parameters
     ----------
     values : array-like of shape (..., n)
-        Finite values, at least two a row, scaled to about [0, 1].
+        Finite values, at least two a row.
     max_iter : int, default=100
         Largest number of iterations.
     tol : float, default=1e-3
@@ -56,34 +57,16 @@ def fit_two_gaussians(
     >>> import numpy as np
     >>> from skim.separation import fit_two_gaussians
     >>> rng = np.random.default_rng(0)
-    >>> losses = np.r_[rng.normal(0.1, 0.02, 900), rng.normal(0.8, 0.1, 100)]
+    >>> losses = np.r_[rng.normal(1.0, 0.2, 900), rng.normal(8.0, 1.0, 100)]
     >>> fit_two_gaussians(losses).weights.round(2)
     array([0.9, 0.1])
     """
-    values = np.asarray(values, dtype=np.float64)
-    rows = np.sort(values.reshape(-1, values.shape[-1]), axis=1)
-    mixture = _moments(rows, _best_split(rows))
-    active = np.arange(len(rows))
-    likelihood = np.full(len(rows), -np.inf)
-    for _ in range(max_iter):
-        x = rows[active]
-        density = _densities(x, TwoGaussians(*(part[active] for part in mixture)))
-        total = density.sum(axis=0)
-        gain = -likelihood[active]
-        likelihood[active] = np.log(total).mean(axis=1)
-        gain += likelihood[active]
-        for part, new in zip(mixture, _moments(x, density / total), strict=True):
-            part[active] = new
-        active = active[gain >= tol]
-        if active.size == 0:
-            break
-    order = np.argsort(mixture.means, axis=1)
-    return TwoGaussians(
-        *(
-            np.take_along_axis(part, order, axis=1).reshape(*values.shape[:-1], 2)
-            for part in mixture
-        )
-    )
+    scaled, low, width = _scale_to_unit(_validate(values))
+    weights, means, variances = _fit_unit(scaled, max_iter, tol)
+    with np.errstate(over="ignore"):
+        means = 2 * (low + width * means)
+        variances = (2 * width) ** 2 * variances
+    return TwoGaussians(weights, means, variances)
 
 
 def separation(losses: ArrayLike) -> np.ndarray:
@@ -112,15 +95,19 @@ def separation(losses: ArrayLike) -> np.ndarray:
     >>> float(separation([0.0, 0.0, 0.1, 0.9, 1.0])) > 0.6
     True
     """
-    scaled = _scale_to_unit(np.asarray(losses, dtype=np.float64))
-    mixture = fit_two_gaussians(scaled)
-    between_means = np.diff(mixture.means, axis=-1)[..., 0]
-    between_variances = np.diff(mixture.variances, axis=-1)[..., 0]
+    scaled, _, _ = _scale_to_unit(_validate(losses))
+    _, means, variances = _fit_unit(scaled)
+    between_means = np.diff(means, axis=-1)[..., 0]
+    between_variances = np.diff(variances, axis=-1)[..., 0]
     return between_means**2 + between_variances**2
 
 
 def split_point(losses: ArrayLike) -> float:
-    """Find where two groups of losses part.
+    """Find where the losses of outliers begin.
+
+    The heavier of the two Gaussians of the mixture is the bulk of the losses. An
+    outlier lies more than three standard deviations above its mean and, where the
+    other Gaussian is the upper one, more likely belongs to that.
 
     Parameters
     ----------
@@ -129,9 +116,8 @@ def split_point(losses: ArrayLike) -> float:
     Returns
     -------
     threshold : float
-        Half-way between the smallest loss, above the mean of the lower Gaussian,
-        that more likely belongs to the upper one and the next smaller loss.
-        Infinity where no loss does.
+        Half-way between the smallest loss of an outlier and the next smaller one.
+        Infinity where there is none.
 
     Examples
     --------
@@ -139,26 +125,71 @@ def split_point(losses: ArrayLike) -> float:
     >>> 1.2 < split_point([1.0, 1.1, 1.2, 1.0, 1.1, 9.0, 10.0]) < 9.0
     True
     """
-    losses = np.sort(np.asarray(losses, dtype=np.float64))
+    losses = np.sort(_validate(losses))
     if losses[0] == losses[-1]:
         return np.inf
     if len(losses) > MAX_VALUES:
         ranks = np.linspace(0, len(losses) - 1, MAX_VALUES).round().astype(np.intp)
         losses = losses[ranks]
-    scaled = _scale_to_unit(losses)
-    mixture = fit_two_gaussians(scaled)
-    lower, upper = _densities(scaled[None], TwoGaussians(*(m[None] for m in mixture)))
-    outlying = (upper > lower)[0] & (scaled > mixture.means[0])
+    scaled, _, _ = _scale_to_unit(losses)
+    mixture = _fit_unit(scaled)
+    bulk = int(np.argmax(mixture.weights))
+    outlying = scaled > mixture.means[bulk] + REACH * np.sqrt(mixture.variances[bulk])
+    if bulk == 0:
+        lower, upper = _densities(scaled[None], _rows_of(mixture))
+        outlying &= upper[0] > lower[0]
     if not outlying.any():
         return np.inf
     first = np.argmax(outlying)
     return float(losses[first - 1] / 2 + losses[first] / 2)
 
 
-def _scale_to_unit(losses):
-    low = losses.min(axis=-1, keepdims=True)
-    width = losses.max(axis=-1, keepdims=True) - low
-    return (losses - low) / np.where(width > 0, width, 1.0)
+def _validate(values):
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim == 0 or values.shape[-1] < 2 or not np.isfinite(values).all():
+        raise ValueError("Expected finite values, at least two of them a row.")
+    return values
+
+
+def _scale_to_unit(values):
+    """Scale rows to [0, 1]; return half the minimum and half the width as well."""
+    # Halves, because the width of float64 values need not be a float64.
+    low = values.min(axis=-1, keepdims=True) / 2
+    width = values.max(axis=-1, keepdims=True) / 2 - low
+    width = np.where(width > 0, width, 0.5)
+    return (values / 2 - low) / width, low, width
+
+
+def _rows_of(mixture):
+    """View a mixture as one of a single axis of rows."""
+    return TwoGaussians(*(part.reshape(-1, 2) for part in mixture))
+
+
+def _fit_unit(values, max_iter=100, tol=1e-3):
+    """Fit the mixture to values scaled to [0, 1]."""
+    rows = np.sort(values.reshape(-1, values.shape[-1]), axis=1)
+    mixture = _moments(rows, _best_split(rows))
+    active = np.arange(len(rows))
+    likelihood = np.full(len(rows), -np.inf)
+    for _ in range(max_iter):
+        x = rows[active]
+        density = _densities(x, TwoGaussians(*(part[active] for part in mixture)))
+        total = density.sum(axis=0)
+        gain = -likelihood[active]
+        likelihood[active] = np.log(total).mean(axis=1)
+        gain += likelihood[active]
+        for part, new in zip(mixture, _moments(x, density / total), strict=True):
+            part[active] = new
+        active = active[gain >= tol]
+        if active.size == 0:
+            break
+    order = np.argsort(mixture.means, axis=1)
+    return TwoGaussians(
+        *(
+            np.take_along_axis(part, order, axis=1).reshape(*values.shape[:-1], 2)
+            for part in mixture
+        )
+    )
 
 
 def _best_split(rows):

@@ -7,7 +7,7 @@ from sklearn.mixture import GaussianMixture
 
 from skim.separation import fit_two_gaussians, separation, split_point
 
-finite = st.floats(-1e6, 1e6)
+finite = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
 
 
 @pytest.fixture
@@ -37,10 +37,33 @@ def test_rows_of_a_batch_are_fitted_as_if_alone(two_groups):
             np.testing.assert_allclose(ours[i], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("shift", "scale"), [(1e8, 1.0), (0.0, 1e-5), (-3.0, 1e100)])
+def test_mixture_moves_and_stretches_with_the_values(two_groups, shift, scale):
+    expected = fit_two_gaussians(two_groups)
+    found = fit_two_gaussians(shift + scale * two_groups)
+    np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-4)
+    np.testing.assert_allclose(
+        (found.means - shift) / scale, expected.means, rtol=1e-4, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, np.nan], [1.0, np.inf], 3.0])
+@pytest.mark.parametrize("function", [fit_two_gaussians, separation, split_point])
+def test_values_that_cannot_be_split_are_refused(function, values):
+    with pytest.raises(ValueError, match="finite values, at least two"):
+        function(values)
+
+
+def test_the_whole_range_of_floats_is_no_problem():
+    assert np.isfinite(separation([-1.7e308, 0.0, 1.7e308]))
+    assert np.isfinite(split_point([-1.7e308, -1.7e308, -1.7e308, 1.7e308]))
+
+
 def test_separation_is_the_published_formula(two_groups):
-    scaled = (two_groups - two_groups.min()) / np.ptp(two_groups)
-    _, means, variances = fit_two_gaussians(scaled)
-    expected = (means[0] - means[1]) ** 2 + (variances[0] - variances[1]) ** 2
+    _, means, variances = fit_two_gaussians(two_groups)
+    width = np.ptp(two_groups)
+    expected = ((means[0] - means[1]) / width) ** 2
+    expected += ((variances[0] - variances[1]) / width**2) ** 2
     assert separation(two_groups) == pytest.approx(expected)
 
 
@@ -70,6 +93,22 @@ def test_split_point_lies_between_the_groups(two_groups):
     assert 0.3 < split_point(two_groups) < 0.7
     many = np.tile(two_groups, 50)  # thinned out before it is fitted
     assert 0.3 < split_point(many) < 0.7
+
+
+@pytest.mark.parametrize("shape", ["normal", "lognormal", "uniform", "standard_t"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_split_point_never_calls_the_bulk_outlying(shape, sign):
+    rng = np.random.default_rng(0)
+    draw = getattr(rng, shape)
+    for _ in range(20):
+        losses = sign * (draw(3, size=500) if shape == "standard_t" else draw(size=500))
+        assert (losses > split_point(losses)).mean() < 0.5
+
+
+def test_split_point_finds_outliers_above_a_heavy_upper_group():
+    rng = np.random.default_rng(0)
+    losses = np.r_[np.zeros(90), rng.normal(5, 0.3, 210), np.full(3, 9.0)]
+    assert 6 < split_point(losses) < 9
 
 
 def test_split_point_of_equal_losses_is_infinite():
