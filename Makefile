@@ -26,7 +26,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skim needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 
-# Torch first and by itself: a pip that resolves it later may pick another build.
+# Torch first and by itself, so that nothing else decides which one it is.
 $(VENV)/torch.stamp: constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt torch
 	touch $@

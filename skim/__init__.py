@@ -1,10 +1,33 @@
 """Outlier detectors built on the inlier-memorization effect."""
 
-from skim._altbi import ALTBIDetector
-from skim._autoencoder import IMAutoencoderDetector
-from skim._ema import EMAWarmStart
-from skim._odim import ODIMDetector
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from skim._altbi import ALTBIDetector
+    from skim._autoencoder import IMAutoencoderDetector
+    from skim._ema import EMAWarmStart
+    from skim._odim import ODIMDetector
 
 __version__ = "0.1.0"
 
 __all__ = ["ALTBIDetector", "EMAWarmStart", "IMAutoencoderDetector", "ODIMDetector"]
+
+_MODULES = {
+    "ALTBIDetector": "skim._altbi",
+    "EMAWarmStart": "skim._ema",
+    "IMAutoencoderDetector": "skim._autoencoder",
+    "ODIMDetector": "skim._odim",
+}
+
+
+def __getattr__(name):
+    # scikit-learn takes seconds to import; whoever asks for the version only, or
+    # for a submodule, need not wait for it.
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

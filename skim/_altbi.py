@@ -90,7 +90,7 @@ class ALTBIDetector(VAEDetector):
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
         threshold. With "auto", a mixture of two Gaussians, fitted to the training
-        scores, decides where they part.
+        scores, decides where they part; see :func:`skim.separation.split_point`.
 
     random_state : int, RandomState instance or None, default=None
         Controls the initial weights, the batches and the latent noise. Pass an int

@@ -302,8 +302,8 @@ class IMDetector(
             that made it strange, also where some columns are noisy in all rows.
 
         as_frame : bool, default=False
-            Whether to return a pandas DataFrame, with the columns and the index
-            of `X` where it has them.
+            Whether to return a pandas DataFrame, with the index of `X`, if it has
+            one, and the feature names seen in `fit`, if there were any.
 
         Returns
         -------

@@ -12,6 +12,8 @@ import pytest
 import skops.io
 import torch
 
+import skim
+
 
 def test_same_seed_gives_bitwise_equal_scores(quick, table):
     first = quick(random_state=3).fit(table).score_samples(table)
@@ -128,9 +130,26 @@ def test_scoring_from_several_threads_is_safe(quick):
     assert set(inside) == {before}
 
 
-def test_importing_skim_does_not_import_torch():
-    code = "import sys, skim; sys.exit('torch' in sys.modules)"
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import skim", "sklearn"),
+        ("from skim import *", "torch"),
+        ("from skim import ALTBIDetector; ALTBIDetector()", "torch"),
+        ("import skim.datasets", "torch"),
+    ],
+)
+def test_imports_stay_light(statement, absent):
+    code = f"import sys; {statement}; sys.exit({absent!r} in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_public_names_are_found_and_others_are_not():
+    assert set(skim.__all__) <= set(dir(skim))
+    for name in skim.__all__:
+        assert getattr(skim, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'IsolationForest'"):
+        _ = skim.IsolationForest
 
 
 def test_torchs_default_dtype_does_not_matter(quick, table):
