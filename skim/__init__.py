@@ -20,14 +20,18 @@ _MODULES = {
     "ODIMDetector": "skim._odim",
 }
 
+_SUBMODULES = ("datasets", "separation")
+
 
 def __getattr__(name):
     # scikit-learn takes seconds to import; whoever asks for the version only, or
     # for a submodule, need not wait for it.
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
+    if name in _SUBMODULES:
+        return import_module(f"skim.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, *_SUBMODULES, "__version__"])

@@ -294,7 +294,7 @@ class ALTBIDetector(VAEDetector):
                 batch_size=losses.shape[1],
                 losses=losses,
             )
-            if epoch in keep_after or (stop and not run.snapshots):
+            if epoch in keep_after or stop:
                 run.keep()
             if stop:
                 break

@@ -228,9 +228,10 @@ class IMAutoencoderDetector(IMDetector):
     def theorem(cls, **params):
         """Make a detector in the setting of the theorem.
 
-        Gradient descent on all rows at once, with the decoder fixed. The theorem's
-        learning rate depends on the data; the one here is for about a thousand
-        rows and is best set anew.
+        Gradient descent on all rows at once, with the decoder fixed. The loss is
+        summed over the rows, so a good learning rate is about one over their
+        number; the one here is for about a thousand. If `best_epochs_` is 1 or
+        the losses in `history_` grow, it is too large.
 
         Parameters
         ----------

@@ -228,7 +228,7 @@ class IMDetector(
         """Return the score below which a row is an outlier."""
         if self.contamination == "auto":
             return max(-split_point(-scores), scores.min())
-        n_outliers = round(self.contamination * len(scores))
+        n_outliers = int(self.contamination * len(scores) + 0.5)
         if n_outliers == 0:
             return scores.min()
         lowest = np.partition(scores, [n_outliers - 1, n_outliers])

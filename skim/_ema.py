@@ -76,12 +76,15 @@ class EMAWarmStart:
         Parameters
         ----------
         weights : ndarray or Tensor
-            The trainable weights; `update` changes them in place.
+            The trainable weights; `update` changes them in place. Of a network
+            with several parameters, give one flat tensor that they are views of.
         update : callable
             Makes one training update; called without arguments.
         """
         if self.ema_steps == 0:
             return
+        if hasattr(weights, "detach"):
+            weights = weights.detach()  # a view that is outside of any graph
         average = weights + 0
         for _ in range(self.ema_steps):
             update()

@@ -6,6 +6,12 @@ import numpy as np
 FAR_AWAY = 1e6
 
 
+# Values further from the median than so many (normal) standard deviations do not
+# count with their full size, or one of them would hide all others of its column.
+REACH = 30.0
+MAX_ROWS_FOR_QUARTILES = 10_000
+
+
 class InputScaler:
     """Scale every feature by what the training data showed of it.
 
@@ -38,7 +44,7 @@ class InputScaler:
         constant = self.half_range_ <= 10 * np.finfo(np.float64).eps * size
         self.half_range_[constant] = np.where(size > 0, size, 1.0)[constant]
         if self.how == "squash":
-            unit = self._to_unit(X)
+            unit = _tame(self._to_unit(X))
             self.mean_ = unit.mean(axis=0)
             self.std_ = unit.std(axis=0)
             self.std_[constant | (self.std_ == 0)] = 1.0
@@ -64,3 +70,12 @@ class InputScaler:
         unit -= self.half_min_
         unit /= self.half_range_
         return unit
+
+
+def _tame(X):
+    """Clip wild values; columns that are mostly one value are left alone."""
+    step = max(len(X) // MAX_ROWS_FOR_QUARTILES, 1)
+    low, median, high = np.quantile(X[::step], [0.25, 0.5, 0.75], axis=0)
+    reach = REACH * (high - low) / 1.349  # quartiles of the normal distribution
+    reach[reach == 0] = np.inf
+    return np.clip(X, median - reach, median + reach)

@@ -107,7 +107,8 @@ def split_point(losses: ArrayLike) -> float:
 
     The heavier of the two Gaussians of the mixture is the bulk of the losses. An
     outlier lies more than three standard deviations above its mean and, where the
-    other Gaussian is the upper one, more likely belongs to that.
+    other Gaussian is the upper one, more likely belongs to that. Losses are rarely
+    Gaussian, so this is a rough guide.
 
     Parameters
     ----------
@@ -125,13 +126,16 @@ def split_point(losses: ArrayLike) -> float:
     >>> 1.2 < split_point([1.0, 1.1, 1.2, 1.0, 1.1, 9.0, 10.0]) < 9.0
     True
     """
-    losses = np.sort(_validate(losses))
-    if losses[0] == losses[-1]:
+    values = _validate(losses)
+    if values.ndim != 1:
+        raise ValueError(f"Expected one row of losses, not {values.ndim} dimensions.")
+    values = np.sort(values)
+    if values[0] == values[-1]:
         return np.inf
-    if len(losses) > MAX_VALUES:
-        ranks = np.linspace(0, len(losses) - 1, MAX_VALUES).round().astype(np.intp)
-        losses = losses[ranks]
-    scaled, _, _ = _scale_to_unit(losses)
+    if len(values) > MAX_VALUES:
+        ranks = np.linspace(0, len(values) - 1, MAX_VALUES).round().astype(np.intp)
+        values = values[ranks]
+    scaled, _, _ = _scale_to_unit(values)
     mixture = _fit_unit(scaled)
     bulk = int(np.argmax(mixture.weights))
     outlying = scaled > mixture.means[bulk] + REACH * np.sqrt(mixture.variances[bulk])
@@ -141,7 +145,7 @@ def split_point(losses: ArrayLike) -> float:
     if not outlying.any():
         return np.inf
     first = np.argmax(outlying)
-    return float(losses[first - 1] / 2 + losses[first] / 2)
+    return float(values[first - 1] / 2 + values[first] / 2)
 
 
 def _validate(values):

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skim import ODIMDetector
+from skim import ALTBIDetector, ODIMDetector
 
 callback = pytest.importorskip("sklearn.callback")
 
@@ -111,6 +111,8 @@ def test_a_failing_callback_leaves_no_fitted_detector(quick, table):
 def test_a_callback_can_stop_the_training(quick, table):
     detector = quick().set_callbacks(Listener(stop_after=2)).fit(table)
     assert len(detector.history_["epoch"]) == 2
+    if isinstance(detector, ALTBIDetector):
+        assert len(detector.weights_) == 1  # where the training stopped
     assert np.isfinite(detector.score_samples(table)).all()
 
 

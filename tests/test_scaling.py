@@ -27,3 +27,20 @@ def test_result_is_single_precision_and_the_input_is_left_alone():
     before = X.copy()
     assert InputScaler("squash").fit(X).transform(X).dtype == np.float32
     assert np.array_equal(X, before)
+
+
+@pytest.mark.parametrize("wild", [1e3, 1e6, -999999.0])
+def test_one_wild_value_does_not_hide_the_rest_of_its_column(wild):
+    spoilt = X.copy()
+    spoilt[0, 0] = wild
+    found = InputScaler("squash").fit(spoilt).transform(spoilt)
+    assert np.ptp(found[1:, 0]) > 0.1
+    assert np.abs(found[0, 0] - 0.5) > 0.49
+
+
+def test_columns_that_are_mostly_one_value_keep_their_spread():
+    rare = np.zeros((40, 1))
+    rare[:4] = [[1], [2], [3], [4]]
+    found = InputScaler("squash").fit(rare).transform(rare)
+    expected = (np.tanh(StandardScaler().fit_transform(rare) / 3) + 1) / 2
+    np.testing.assert_allclose(found, expected, rtol=1e-4)

@@ -54,6 +54,11 @@ def test_values_that_cannot_be_split_are_refused(function, values):
         function(values)
 
 
+def test_split_point_takes_one_row():
+    with pytest.raises(ValueError, match="one row"):
+        split_point(np.ones((2, 3)))
+
+
 def test_the_whole_range_of_floats_is_no_problem():
     assert np.isfinite(separation([-1.7e308, 0.0, 1.7e308]))
     assert np.isfinite(split_point([-1.7e308, -1.7e308, -1.7e308, 1.7e308]))

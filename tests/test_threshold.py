@@ -8,8 +8,10 @@ def test_contamination_is_honoured_exactly(quick, table, contamination):
     assert (labels == -1).sum() == round(contamination * 300)
 
 
-def test_contamination_that_rounds_to_no_row_flags_none(quick, table):
-    assert (quick(contamination=0.001).fit_predict(table) == 1).all()
+def test_contamination_is_rounded_to_the_nearest_row(quick, table):
+    assert (quick(contamination=0.0016).fit_predict(table) == 1).all()
+    assert (quick(contamination=0.0017).fit_predict(table) == -1).sum() == 1
+    assert (quick(contamination=0.05).fit_predict(table[:10]) == -1).sum() == 1
 
 
 def test_tied_rows_are_flagged_together_or_not_at_all(quick, table):

@@ -148,6 +148,8 @@ def test_public_names_are_found_and_others_are_not():
     assert set(skim.__all__) <= set(dir(skim))
     for name in skim.__all__:
         assert getattr(skim, name).__name__ == name
+    assert skim.datasets.load_wine_outliers
+    assert skim.separation.split_point
     with pytest.raises(AttributeError, match="no attribute 'IsolationForest'"):
         _ = skim.IsolationForest
 
