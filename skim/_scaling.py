@@ -5,7 +5,6 @@ import numpy as np
 # Far beyond any training value; keeps squares of it finite in single precision.
 FAR_AWAY = 1e6
 
-
 # Values further from the median than so many (normal) standard deviations do not
 # count with their full size, or one of them would hide all others of its column.
 REACH = 30.0
@@ -19,8 +18,9 @@ class InputScaler:
     ----------
     how : {"squash", "minmax"}
         "minmax" maps the training range to [0, 1]. "squash" maps standardised
-        values z to ``tanh(z / 3)``, so that one extreme value does not press all
-        others together, and that from [-1, 1] to [0, 1] unless `centred`.
+        values z to ``tanh(z / 3)``, and that from [-1, 1] to [0, 1] unless
+        `centred`. Wild values hardly count in the mean and the standard deviation,
+        so that they do not press all others together.
     centred : bool, default=False
         Whether "squash" leaves the mean of each feature at 0.
     factor : float, default=1.0
@@ -46,7 +46,7 @@ class InputScaler:
         if self.how == "squash":
             unit = _tame(self._to_unit(X))
             self.mean_ = unit.mean(axis=0)
-            self.std_ = unit.std(axis=0)
+            self.std_ = _std(unit - self.mean_)
             self.std_[constant | (self.std_ == 0)] = 1.0
         return self
 
@@ -79,3 +79,10 @@ def _tame(X):
     reach = REACH * (high - low) / 1.349  # quartiles of the normal distribution
     reach[reach == 0] = np.inf
     return np.clip(X, median - reach, median + reach)
+
+
+def _std(deviations):
+    """Root mean square of each column, of however small numbers."""
+    largest = np.abs(deviations).max(axis=0)
+    largest[largest == 0] = 1.0
+    return largest * np.sqrt(np.square(deviations / largest).mean(axis=0))

@@ -29,7 +29,7 @@ def test_result_is_single_precision_and_the_input_is_left_alone():
     assert np.array_equal(X, before)
 
 
-@pytest.mark.parametrize("wild", [1e3, 1e6, -999999.0])
+@pytest.mark.parametrize("wild", [1e3, 1e6, -999999.0, 1e300])
 def test_one_wild_value_does_not_hide_the_rest_of_its_column(wild):
     spoilt = X.copy()
     spoilt[0, 0] = wild
