@@ -123,8 +123,9 @@ class IMDetector(
         self.network_params_ = self._network_params(X.shape[1])
         hooks.begin(self._n_entries())
         with nets.compute(effective_n_jobs(self.n_jobs)):
-            run = self._fit_network(X, hooks)
-            self._finish(X, run.snapshots)
+            rows = self.scaler_.transform(X)
+            run = self._fit_network(rows, hooks)
+            self._finish(rows, run.snapshots)
         hooks.end()
         return self
 
@@ -146,14 +147,14 @@ class IMDetector(
         """
         return self._labels(self.fit(X).training_scores_)
 
-    def _fit_network(self, X, hooks):
-        """Train on validated data; return the finished run."""
+    def _fit_network(self, rows, hooks):
+        """Train on scaled data; return the finished run."""
         import torch
 
         from skim import nets
 
         generator = torch.Generator(self.device_).manual_seed(self._draw_seed())
-        data = torch.from_numpy(self.scaler_.transform(X)).to(self.device_)
+        data = torch.from_numpy(rows).to(self.device_)
         if not data.isfinite().all():
             raise ValueError(
                 "X contains NaN or infinity; fill in or drop those values."
@@ -168,7 +169,7 @@ class IMDetector(
 
         def on_entry():
             with torch.inference_mode(False):
-                return hooks.epoch(lambda: self._as_if_fitted(run, X))
+                return hooks.epoch(lambda: self._as_if_fitted(run, rows))
 
         monitor = Monitor(
             type(self).__name__, self._n_entries(), self.verbose, on_entry
@@ -185,20 +186,20 @@ class IMDetector(
         self.history_ = monitor.history()
         return run
 
-    def _finish(self, X, snapshots):
+    def _finish(self, rows, snapshots):
         """Keep the snapshots, score the training data and set the threshold."""
         weights, statistics = zip(*snapshots, strict=True)
         self.weights_ = np.stack([w.cpu().numpy() for w in weights])
         self.statistics_ = np.stack([s.cpu().numpy() for s in statistics])
-        self.training_scores_ = self._score_samples(X, fitting=True)
+        self.training_scores_ = self._score_samples(rows, fitting=True)
         if not np.isfinite(self.training_scores_).all():
             raise self._diverged()
-        rows = np.linspace(0, len(X) - 1, min(len(X), N_TYPICAL_ROWS))
-        typical = self._contributions(X[rows.round().astype(np.intp)])
+        sample = np.linspace(0, len(rows) - 1, min(len(rows), N_TYPICAL_ROWS))
+        typical = self._contributions(rows[sample.round().astype(np.intp)])
         self.typical_contributions_ = typical.mean(axis=0)
         self.offset_ = self._offset(self.training_scores_)
 
-    def _as_if_fitted(self, run, X):
+    def _as_if_fitted(self, run, rows):
         """Return the attributes of a detector whose training ended here."""
         from skim import nets
 
@@ -206,7 +207,7 @@ class IMDetector(
         if self.noise_ is not None:
             fitted.noise_ = self.noise_[run.members]
         with nets.compute(effective_n_jobs(self.n_jobs)):
-            fitted._finish(X, [run.state()])
+            fitted._finish(rows, [run.state()])
         return {name: value for name, value in vars(fitted).items() if name[-1] == "_"}
 
     def _diverged(self):
@@ -256,7 +257,7 @@ class IMDetector(
 
         X = self._validate_new(X)
         with nets.compute(effective_n_jobs(self.n_jobs)):
-            return self._score_samples(X)
+            return self._score_samples(self.scaler_.transform(X))
 
     def decision_function(self, X):
         """Score rows relative to the threshold.
@@ -318,7 +319,7 @@ class IMDetector(
         index = getattr(X, "index", None)
         X = self._validate_new(X)
         with nets.compute(effective_n_jobs(self.n_jobs)):
-            contributions = self._contributions(X)
+            contributions = self._contributions(self.scaler_.transform(X))
         if relative:
             contributions -= self.typical_contributions_
         if not as_frame:
@@ -345,15 +346,15 @@ class IMDetector(
     def _labels(self, scores):
         return np.where(scores < self.offset_, -1, 1)
 
-    def _score_samples(self, X, fitting=False):
-        """Score validated rows; in fitting, learn how to scale the losses."""
+    def _score_samples(self, rows, fitting=False):
+        """Score scaled rows; in fitting, learn how to scale the losses."""
         n_snapshots, n_members = self.weights_.shape[:2]
         if fitting:
             self.score_center_ = np.zeros((n_snapshots, n_members))
             self.score_scale_ = np.ones((n_snapshots, n_members))
-        scorer, rows = self._scorer_and_rows(X)
-        total = np.zeros(len(X))
-        for s, losses in enumerate(scorer.losses(rows)):
+        scorer, data = self._scorer_and_data(rows)
+        total = np.zeros(len(rows))
+        for s, losses in enumerate(scorer.losses(data)):
             losses = losses.cpu().numpy().astype(np.float64)
             if fitting and self._rescales_losses():
                 self.score_center_[s] = losses.min(axis=1)
@@ -366,14 +367,14 @@ class IMDetector(
         total /= n_snapshots * n_members
         return total if fitting else _finite(total, nan=-FLOAT32_MAX)
 
-    def _contributions(self, X):
-        """Split the losses of validated rows over their features."""
+    def _contributions(self, rows):
+        """Split the losses of scaled rows over their features."""
         import torch
 
-        scorer, rows = self._scorer_and_rows(X)
-        total = np.zeros(X.shape)
+        scorer, data = self._scorer_and_data(rows)
+        total = np.zeros(rows.shape)
         member_weights = torch.from_numpy(1 / self.score_scale_.astype(np.float32))
-        for terms in scorer.terms(rows, member_weights.to(rows.device)):
+        for terms in scorer.terms(data, member_weights.to(data.device)):
             total += terms.cpu().numpy().T
         return _finite(total / self.score_scale_.size, nan=FLOAT32_MAX)
 
@@ -381,8 +382,8 @@ class IMDetector(
         """Whether losses are scaled to [0, 1] before they are averaged."""
         return False
 
-    def _scorer_and_rows(self, X):
-        """Return what scores, and the scaled rows, on the device."""
+    def _scorer_and_data(self, rows):
+        """Return what scores, and the rows for it, both on the device."""
         import torch
 
         from skim import nets
@@ -398,7 +399,7 @@ class IMDetector(
             tensor(self.statistics_),
             tensor(self.noise_),
         )
-        return scorer, tensor(self.scaler_.transform(X))
+        return scorer, tensor(rows)
 
 
 def _finite(values, nan):
