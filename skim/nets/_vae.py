@@ -276,19 +276,27 @@ class StackedVAE:
             return linear_backward(name, inputs, grad_out)
 
         coef = row_weights.unsqueeze(1)
+        columns = None
         if self.n_samples > 1:
             coef = torch.softmax(cache["log_ratio"], dim=1).mul_(coef)
+            columns = _nonzero_columns(coef.flatten(1))
         coef = coef.unsqueeze(1)
 
-        h, m, v_raw, slope, square = cache["output"]
+        output = [part.flatten(2) for part in (*cache["output"], coef)]
+        if columns is not None:
+            output = [_gather(part, columns) for part in output]
+        h, m, v_raw, slope, square, output_coef = output
         grad_out = take("output_grad_out", len(m), 2 * m.shape[1], m.shape[2])
         grad_m, grad_v = grad_out.chunk(2, dim=1)
-        slope.mul_(coef).neg_()
-        torch.ops.aten.sigmoid_backward(slope.view_as(m), m, grad_input=grad_m)
-        torch.addcmul(coef, square, coef, value=-0.5, out=grad_v.view(square.shape))
+        slope.mul_(output_coef).neg_()
+        torch.ops.aten.sigmoid_backward(slope, m, grad_input=grad_m)
+        torch.addcmul(output_coef, square, output_coef, value=-0.5, out=grad_v)
         _clamp_backward(grad_v, v_raw)
         g["output_bias"] = grad_v.sum(2)
         grad_h = linear_backward("output", h, grad_out)
+        if columns is not None:
+            shape = (len(m), len(h[0]), coef[0].numel())
+            grad_h = _scatter(grad_h, columns, take("output_grad_all", *shape))
 
         h, log_var_raw, spread, z = cache["latent"]
         grad_z = block_backward("decode_1", block_backward("decode_2", grad_h))
@@ -312,6 +320,26 @@ def _head(w, name, inputs, take):
     torch.bmm(w[name], inputs, out=out)
     mean, log_var = out.chunk(2, dim=1)
     return mean, log_var.add_(w[f"{name}_bias"])
+
+
+def _nonzero_columns(coef):
+    """Return places, of shape (M, C), that hold all of `coef` but zeros.
+
+    The more features there are, the more of the importance weight falls to one of
+    a row's codes; most weights are then exactly zero. None if too few are.
+    """
+    n_columns = int(coef.count_nonzero(1).max())
+    if n_columns > coef.shape[1] // 2:
+        return None
+    return coef.topk(max(n_columns, 1), dim=1, sorted=False).indices
+
+
+def _gather(inputs, columns):
+    return inputs.gather(2, columns.unsqueeze(1).expand(-1, inputs.shape[1], -1))
+
+
+def _scatter(inputs, columns, out):
+    return out.zero_().scatter_(2, columns.unsqueeze(1).expand_as(inputs), inputs)
 
 
 def _normalise(inputs, scratch):

@@ -60,9 +60,14 @@ def batch_normalise(name, values):
 
 @pytest.mark.parametrize("stretch", [1.0, 4.0])  # the latter reaches the clamps
 @pytest.mark.parametrize("n_samples", [1, 4])
-def test_losses_and_gradient_equal_automatic_differentiation(shape, n_samples, stretch):
+@pytest.mark.parametrize("zeros", [0, B // 2 + 1, B])
+def test_losses_and_gradient_equal_automatic_differentiation(
+    shape, n_samples, stretch, zeros
+):
     network, x, noise = make(shape, n_samples, stretch)
     row_weights = torch.linspace(0, 1, M * B, dtype=torch.float64).view(M, B)
+    row_weights[:2, :zeros] = 0
+    row_weights[2, : zeros + 3] = 0
     leaf = network.weights.clone().requires_grad_()
     expected = reference_losses(shape, leaf, x, noise, batch_normalise)
     (expected * row_weights).sum().backward()
