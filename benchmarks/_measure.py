@@ -3,6 +3,7 @@
 import time
 from typing import NamedTuple
 
+import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 
@@ -12,6 +13,7 @@ class Result(NamedTuple):
     auroc: float
     auprc: float
     seconds: float
+    cpu_seconds: float
 
 
 def measure(detector, X, y):
@@ -20,8 +22,7 @@ def measure(detector, X, y):
     Parameters
     ----------
     detector : estimator
-        A detector of skim (which has `training_scores_`, high for inliers) or of
-        PyOD (which has `decision_scores_`, high for outliers).
+        A detector of skim, of PyOD or of scikit-learn.
     X : ndarray of shape (n, p)
     y : ndarray of shape (n,)
         1 for outliers, used for the metrics only.
@@ -29,13 +30,34 @@ def measure(detector, X, y):
     Returns
     -------
     result : Result
-        The seconds are those of fitting and of the training scores together.
+        The seconds are those of fitting and of the training scores together, by
+        the clock and by the processor time that was used.
+
+    Raises
+    ------
+    ValueError
+        If there is not one finite score for every row.
     """
-    start = time.perf_counter()
+    start, cpu_start = time.perf_counter(), time.process_time()
     detector.fit(X)
+    scores = np.asarray(_training_scores(detector, X))
     seconds = time.perf_counter() - start
-    if hasattr(detector, "training_scores_"):
-        scores = -detector.training_scores_
-    else:
-        scores = detector.decision_scores_
-    return Result(roc_auc_score(y, scores), average_precision_score(y, scores), seconds)
+    cpu_seconds = time.process_time() - cpu_start
+    if scores.shape != y.shape:
+        raise ValueError(f"scores of shape {scores.shape} for {len(y)} rows")
+    if not np.isfinite(scores).all():
+        n_bad = np.count_nonzero(~np.isfinite(scores))
+        raise ValueError(f"{n_bad} of {len(y)} scores are NaN or infinite")
+    auroc, auprc = roc_auc_score(y, scores), average_precision_score(y, scores)
+    return Result(auroc, auprc, seconds, cpu_seconds)
+
+
+def _training_scores(detector, X):
+    """Scores of the training data, high for outliers."""
+    if hasattr(detector, "decision_scores_"):  # PyOD
+        return detector.decision_scores_
+    for attribute in ("training_scores_", "negative_outlier_factor_"):
+        if hasattr(detector, attribute):
+            return -getattr(detector, attribute)
+    score = getattr(detector, "score_samples", None) or detector.decision_function
+    return -score(X)

@@ -76,7 +76,7 @@ def _table(results):
         table.add_column(column, justify="right", no_wrap=True)
     for name in dict.fromkeys(name for name, _ in results):
         rows = [results[name, data] for data in DATA]
-        cells = [f"{auroc:.3f} / {auprc:.3f}" for auroc, auprc, _ in rows]
+        cells = [f"{auroc:.3f} / {auprc:.3f}" for auroc, auprc, *_ in rows]
         table.add_row(name, *cells, f"{sum(row.seconds for row in rows):.1f}")
     return table
 

@@ -5,36 +5,36 @@ import resource
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.accuracy import DETECTORS, load
+from benchmarks.detectors import DETECTORS
 from skim import ALTBIDetector
+from skim.datasets import fetch_adbench
 
 CASES = [
-    ("altbi", "6_cardio"),
-    ("altbi-paper", "6_cardio"),
-    ("odim", "6_cardio"),
-    ("autoencoder", "6_cardio"),
-    ("altbi", "32_shuttle"),
-    ("odim", "32_shuttle"),
-    ("autoencoder", "32_shuttle"),
-    ("altbi", "11_donors"),
+    ("ALTBI", "cardio"),
+    ("ALTBI-paper", "cardio"),
+    ("ODIM", "cardio"),
+    ("IMAutoencoder", "cardio"),
+    ("ALTBI", "shuttle"),
+    ("ODIM", "shuttle"),
+    ("IMAutoencoder", "shuttle"),
+    ("ALTBI", "donors"),
 ]
 
 IMPORTS = ["import skim", "from skim import ALTBIDetector", "import sklearn"]
 
 
-def measure_one(name, path):
+def measure_one(name, dataset):
     """Print the seconds of a fit and the peak memory of this process in MB."""
-    X, _ = load(path)
+    X, _ = fetch_adbench(dataset, return_X_y=True)
     ALTBIDetector(epochs=1).fit(X[:200])  # loads torch
     start = time.perf_counter()
-    DETECTORS[name](random_state=0, n_jobs=1).fit(X)
+    DETECTORS[name].build(seed=0).fit(X)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(seconds, peak)
@@ -44,15 +44,13 @@ def speed(
     repeat: Annotated[int, typer.Option(help="The best of so many runs counts.")] = 3,
 ):
     """Measure fit and training scores together, each in a process of its own."""
-    home = Path(os.environ.get("SKIM_DATA_HOME", "."))
     table = Table(title="Fit and training scores, one thread")
     for column in ("detector", "data set", "seconds", "peak MB"):
         table.add_column(column)
     code = "import sys; from benchmarks.speed import *; "
-    code += "measure_one(sys.argv[1], Path(sys.argv[2]))"
+    code += "measure_one(*sys.argv[1:])"
     for name, dataset in CASES:
-        path = home / "Classical" / f"{dataset}.npz"
-        runs = [_in_process(code, name, str(path)) for _ in range(repeat)]
+        runs = [_in_process(code, name, dataset) for _ in range(repeat)]
         seconds, peak = min(runs)
         table.add_row(name, dataset, f"{seconds:.2f}", f"{peak:.0f}")
     for statement in (

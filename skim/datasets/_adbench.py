@@ -117,7 +117,7 @@ def fetch_adbench(name_or_number, *, data_home=None, return_X_y=False, as_frame=
     ((1831, 21), 176)
     """
     file = find_adbench(name_or_number)
-    path = _verified_path(file, _home(data_home))
+    path = _verified_path(file, data_home_of(data_home))
     X, y = _load(path)
     feature_names = [f"feature_{i}" for i in range(X.shape[1])]
     if as_frame:
@@ -145,32 +145,50 @@ def fetch_adbench(name_or_number, *, data_home=None, return_X_y=False, as_frame=
     )
 
 
+def read_table(name):
+    """Return the rows of a bundled CSV file."""
+    with files("skim.datasets").joinpath("data", name).open(encoding="utf-8") as rows:
+        return list(csv.DictReader(rows))
+
+
+def sizes():
+    """Return rows and features of all data sets, as they were published."""
+    rows = read_table("adbench_datasets.csv")
+    return {row["dataset"]: (int(row["samples"]), int(row["features"])) for row in rows}
+
+
+def dataset_of(number):
+    """Return the name of the data set of a number."""
+    for row in read_table("adbench_datasets.csv"):
+        if int(row["number"]) == number:
+            return row["dataset"]
+    raise ValueError(f"There is no data set number {number}; ADBench has 1 to 57.")
+
+
 @cache
 def _catalogue():
-    folder = files("skim.datasets").joinpath("data")
-    with folder.joinpath("adbench_datasets.csv").open(encoding="utf-8") as rows:
-        datasets = {row["dataset"].lower(): row for row in csv.DictReader(rows)}
+    rows = read_table("adbench_datasets.csv")
+    datasets = {row["dataset"].lower(): row for row in rows}
     groups = {folder: group for group, folder in FOLDERS.items()}
     catalogue = []
-    with folder.joinpath("adbench_files.csv").open(encoding="utf-8") as rows:
-        for row in csv.DictReader(rows):
-            parent, name = row["path"].removesuffix(".npz").split("/")
-            if groups[parent] == "tabular":
-                _, name = name.split("_", 1)
-            whole, *_ = name.split("_")
-            dataset = datasets[whole.lower()]
-            catalogue.append(
-                ADBenchFile(
-                    name=name if parent in USUAL_FOLDERS else f"{parent}/{name}",
-                    dataset=dataset["dataset"],
-                    number=int(dataset["number"]),
-                    group=groups[parent],
-                    category=dataset["category"],
-                    path=row["path"],
-                    git_blob_sha1=row["git_blob_sha1"],
-                    sha256=row["sha256"],
-                )
+    for row in read_table("adbench_files.csv"):
+        parent, name = row["path"].removesuffix(".npz").split("/")
+        if groups[parent] == "tabular":
+            _, name = name.split("_", 1)
+        whole, *_ = name.split("_")
+        dataset = datasets[whole.lower()]
+        catalogue.append(
+            ADBenchFile(
+                name=name if parent in USUAL_FOLDERS else f"{parent}/{name}",
+                dataset=dataset["dataset"],
+                number=int(dataset["number"]),
+                group=groups[parent],
+                category=dataset["category"],
+                path=row["path"],
+                git_blob_sha1=row["git_blob_sha1"],
+                sha256=row["sha256"],
             )
+        )
     order = list(FOLDERS)
     return tuple(
         sorted(catalogue, key=lambda f: (order.index(f.group), f.number, f.name))
@@ -204,18 +222,7 @@ def find_adbench(name_or_number):
     their number, such as "6_cardio", are understood.
     """
     if isinstance(name_or_number, Integral):
-        found = [
-            file
-            for file in _catalogue()
-            if file.number == name_or_number and "/" not in file.name
-        ]
-        if not found:
-            raise ValueError(
-                f"There is no data set number {name_or_number}; ADBench has 1 to 57."
-            )
-        if len(found) == 1:
-            return found[0]
-        name_or_number = found[0].dataset
+        name_or_number = dataset_of(name_or_number)
     if not isinstance(name_or_number, str):
         raise TypeError(
             f"A data set is given by name or number, not by {name_or_number!r}."
@@ -249,7 +256,8 @@ def _nearest(name, names):
     return "See skim.datasets.list_adbench()."
 
 
-def _home(data_home):
+def data_home_of(data_home):
+    """Return the folder that `data_home` means."""
     if data_home is None:
         data_home = os.environ.get("SKIM_DATA_HOME") or Path.home() / "skim_data"
     return Path(data_home).expanduser()

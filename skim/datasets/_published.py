@@ -1,7 +1,6 @@
 """Published accuracies of outlier detectors on ADBench."""
 
-import csv
-from importlib.resources import files
+from skim.datasets._adbench import read_table
 
 METRICS = ("auroc", "auprc")
 
@@ -34,8 +33,8 @@ def load_published_scores(metric="auroc"):
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {METRICS}, got {metric!r}")
-    baselines = _read(f"published_baselines_{metric}.csv")
-    variants = _read(f"published_im_variants_{metric}.csv")
+    baselines = read_table(f"published_baselines_{metric}.csv")
+    variants = read_table(f"published_im_variants_{metric}.csv")
     columns = {name: name for name in baselines[0] if name != "dataset"}
     scores = _by_method(baselines, columns)
     for name in ("ODIM", "ALTBI"):
@@ -48,11 +47,6 @@ def load_published_scores(metric="auroc"):
         }
         scores |= _by_method(variants, columns)
     return scores
-
-
-def _read(name):
-    with files("skim.datasets").joinpath("data", name).open(encoding="utf-8") as rows:
-        return list(csv.DictReader(rows))
 
 
 def _by_method(rows, columns):

@@ -1,0 +1,151 @@
+"""Run a task in a process of its own, within limits of time and memory."""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from typing import NamedTuple
+
+import psutil
+
+POLL_SECONDS = 0.05
+START_SECONDS = 300
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+
+class Limits(NamedTuple):
+    """What a task may use; None means as much as it takes."""
+
+    threads: int = 1
+    seconds: float | None = None
+    gigabytes: float | None = None
+
+
+class Child:
+    """A process that performs tasks, kept for the next one unless it must die."""
+
+    def __init__(self, threads):
+        self.threads = threads
+        self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        variables = dict.fromkeys(THREAD_VARIABLES, str(threads))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks._child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            bufsize=1,
+            env=os.environ | variables,
+            start_new_session=True,  # an interrupt is for whoever waits for us
+        )
+        self._answers = queue.Queue()
+        listening = (self.process.stdout, self._answers)
+        threading.Thread(target=_listen, args=listening, daemon=True).start()
+        self._memory = psutil.Process(self.process.pid)
+        self.close = weakref.finalize(self, _end, self.process, self._errors)
+
+    def answer(self, limits):
+        """Wait for the next line; return it, or a record of what went wrong."""
+        start = time.perf_counter()
+        peak = 0.0
+        while True:
+            peak = max(peak, self._gigabytes())
+            seconds = time.perf_counter() - start
+            if limits.seconds is not None and seconds > limits.seconds:
+                return _stopped("timeout", f"more than {limits.seconds:g} s"), peak
+            if limits.gigabytes is not None and peak > limits.gigabytes:
+                return _stopped("memory", f"more than {limits.gigabytes:g} GB"), peak
+            try:
+                line = self._answers.get(timeout=POLL_SECONDS)
+            except queue.Empty:
+                continue
+            return (line if line is not None else self._last_words()), peak
+
+    def ask(self, task, limits):
+        """Perform a task and return its record."""
+        try:
+            self.process.stdin.write(json.dumps(task) + "\n")
+        except OSError:
+            return self._last_words()
+        answer, peak = self.answer(limits)
+        record = json.loads(answer) if isinstance(answer, str) else answer
+        return {**record, "peak_gb": round(peak, 3)}
+
+    def _gigabytes(self):
+        try:
+            return self._memory.memory_info().rss / 1e9
+        except psutil.Error:
+            return 0.0
+
+    def _last_words(self):
+        code = self.process.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().strip().splitlines()[-1:]
+        return _stopped("failed", f"the process ended with {code}. {''.join(lines)}")
+
+
+def _listen(lines, answers):
+    for line in lines:
+        answers.put(line)
+    answers.put(None)
+    lines.close()
+
+
+def _end(process, errors):
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    errors.close()
+
+
+def _stopped(status, why):
+    return {"status": status, "error": why[:500]}
+
+
+_here = threading.local()  # each thread of a worker has a child of its own
+
+
+def run(task, limits):
+    """Perform one task in this thread's child.
+
+    Parameters
+    ----------
+    task : dict
+        "file" (a name for `fetch_adbench`), "data_home", "seed" and "how" (the
+        fields of a `Detector`); whatever else it holds comes back with the result.
+    limits : Limits
+
+    Returns
+    -------
+    record : dict
+        The task's other entries and "status": "ok" with the metrics, or "failed",
+        "timeout" or "memory" with an "error".
+    """
+    start = time.perf_counter()
+    child = getattr(_here, "child", None)
+    if child is not None and child.threads != limits.threads:
+        child.close()
+        child = None
+    if child is None or child.process.poll() is not None:
+        child = _here.child = Child(limits.threads)
+        ready, _ = child.answer(Limits(seconds=START_SECONDS))
+        if not isinstance(ready, str):
+            child.close()
+            _here.child = None
+            raise RuntimeError(f"A worker could not start: {ready['error']}")
+    record = child.ask(task, limits)
+    if record["status"] in ("timeout", "memory") or child.process.poll() is not None:
+        child.close()
+        _here.child = None
+    kept = {name: task[name] for name in task if name not in ("how", "data_home")}
+    return {**kept, **record, "wall": round(time.perf_counter() - start, 3)}

@@ -1,0 +1,170 @@
+"""Accuracy and speed of many detectors on ADBench."""
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from benchmarks._runner import Plan, Table, execute
+from benchmarks._store import Store, key
+from benchmarks._worker import Limits
+from benchmarks.detectors import choose
+from skim.datasets._adbench import (
+    adbench_files,
+    data_home_of,
+    dataset_of,
+    find_adbench,
+    sizes,
+)
+
+
+def choose_tables(names, *, data_home=None, local=False):
+    """Return the tables of some names, numbers or groups.
+
+    Parameters
+    ----------
+    names : list of str
+        As for `list_adbench` or `fetch_adbench`, or "all".
+    data_home : str, default=None
+        Where to look for files if `local`.
+    local : bool, default=False
+        Whether to leave out those whose file would have to be downloaded.
+
+    Returns
+    -------
+    tables : list of Table
+        Without repetitions.
+    """
+    chosen = {file.name: file for name in names for file in _files(name)}
+    home = data_home_of(data_home)
+    size = sizes()
+    return [
+        Table(file.name, file.dataset, file.group, *size[file.dataset])
+        for file in chosen.values()
+        if not local or (home / file.path).exists()
+    ]
+
+
+def _files(name):
+    if name == "all":
+        return adbench_files()
+    if name.isdecimal():
+        return adbench_files(dataset_of(int(name)))
+    try:
+        return adbench_files(name)
+    except ValueError:
+        return [find_adbench(name)]
+
+
+def adbench(
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A data set, its number, or a group: tabular, image, text, "
+            "image-vit, text-roberta, all. May be given several times."
+        ),
+    ] = None,
+    detector: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A detector, 'skim', 'pyod', or package.module:Class for one of "
+            "your own. May be given several times."
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
+    jobs: Annotated[int, typer.Option(min=1, help="Tasks at a time.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of a task.")] = 1,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds after which a task is ended.")
+    ] = 600,
+    memory: Annotated[
+        float | None, typer.Option(help="Gigabytes beyond which a task is ended.")
+    ] = None,
+    output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path(
+        "adbench-results"
+    ),
+    data_home: Annotated[
+        Path | None, typer.Option(help="Folder of the data, instead of SKIM_DATA_HOME.")
+    ] = None,
+    local: Annotated[
+        bool, typer.Option("--local", help="Leave out data that is not here yet.")
+    ] = False,
+    dask: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler to run on.")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try again what failed before.")
+    ] = False,
+):
+    """Measure detectors on ADBench, as many seeds each, and keep every result.
+
+    All rows are trained on and scored; labels only serve the metrics. Results are
+    added to results.jsonl in the output folder. The same command, given again
+    after a run was ended in whatever way, goes on where it stopped.
+    """
+    console = Console()
+    home = None if data_home is None else str(data_home.resolve())
+    try:
+        tables = choose_tables(data or ["tabular"], data_home=home, local=local)
+        detectors = choose(detector or ["skim", "pyod"])
+        store = Store(output / "results.jsonl")
+        plan = Plan(tables, detectors, seeds, store.read(), retry=retry_failed)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise typer.BadParameter(str(error)) from error
+    if not tables:
+        raise typer.BadParameter(
+            f"none of these data sets is in {data_home_of(home)}; put them there in "
+            "ADBench's own layout, or leave out --local to download them"
+        )
+    n_done = len(plan.all) - len(plan.todo)
+    console.print(
+        f"{len(tables)} tables, {len(detectors)} detectors: {len(plan.all)} tasks, "
+        f"{n_done} of them done before"
+    )
+    limits = Limits(threads, timeout, memory)
+    options = {"jobs": jobs, "dask": dask, "data_home": home}
+    start = time.perf_counter()
+    counts = _watch(plan, execute(plan, limits, store, **options), console)
+    seconds = time.perf_counter() - start
+    told = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
+    console.print(
+        f"{sum(counts.values())} tasks in {seconds:.0f} s ({told or 'none'}). "
+        f"Results are in {store.path}"
+    )
+
+
+def _watch(plan, records, console):
+    """Show progress, weighing each task by how long it may take."""
+    weights = {key(task): plan.expected_seconds(task) for task in plan.todo}
+    counts: Counter = Counter()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[done]} of {task.fields[n]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        total = sum(weights.values())
+        bar = progress.add_task("Measuring", total=total, done=0, n=len(weights))
+        for record in records:
+            counts[record["status"]] += 1
+            failed = counts.total() - counts["ok"]
+            progress.update(
+                bar,
+                advance=weights[key(record)],
+                done=counts.total(),
+                description=f"{record['detector']} on {record['file']}"
+                + (f" ({failed} failed)" if failed else ""),
+            )
+    return counts

@@ -1,0 +1,138 @@
+"""The detectors that take part in the benchmark."""
+
+import difflib
+import hashlib
+import inspect
+from importlib import import_module
+from typing import NamedTuple
+
+
+class Detector(NamedTuple):
+    """A detector by its import path, such as ``"pyod.models.knn:KNN"``."""
+
+    name: str
+    path: str
+    params: dict
+    family: str
+
+    @property
+    def takes_seed(self):
+        """Whether its scores depend on a random state that can be set."""
+        return _takes(self._factory(), "random_state")
+
+    def build(self, *, seed=None, n_features=1):
+        """Make an instance for a table of so many features."""
+        factory = self._factory()
+        params = dict(self.params)
+        if seed is not None and self.takes_seed:
+            params["random_state"] = seed
+        required = inspect.signature(factory).parameters.get("n_features")
+        if required is not None and required.default is inspect.Parameter.empty:
+            params["n_features"] = n_features
+        return factory(**params)
+
+    def fingerprint(self):
+        """Return a short text that changes whenever a parameter does."""
+        instance = self.build()
+        settings = instance.get_params() if hasattr(instance, "get_params") else {}
+        for name in ("random_state", "n_features"):
+            settings.pop(name, None)
+        text = repr((self.path, sorted((self.params | settings).items(), key=str)))
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+    def _factory(self):
+        module, _, attributes = self.path.partition(":")
+        found = import_module(module)
+        for attribute in attributes.split("."):
+            found = getattr(found, attribute)
+        return found
+
+
+def _takes(factory, name):
+    parameters = inspect.signature(factory).parameters
+    kinds = [parameter.kind for parameter in parameters.values()]
+    return name in parameters or inspect.Parameter.VAR_KEYWORD in kinds
+
+
+def _table():
+    ema = {"ema_steps": 50}
+    ours = [
+        ("ALTBI", "skim:ALTBIDetector", {}),
+        ("ALTBI-paper", "skim:ALTBIDetector.paper", {}),
+        ("ALTBI-paper+EMA", "skim:ALTBIDetector.paper", ema),
+        ("ODIM", "skim:ODIMDetector", {}),
+        ("ODIM-paper", "skim:ODIMDetector.paper", {}),
+        ("ODIM-paper+EMA", "skim:ODIMDetector.paper", ema),
+        ("IMAutoencoder", "skim:IMAutoencoderDetector", {}),
+    ]
+    silent = {"verbose": 0}
+    pyods = [
+        ("CBLOF", "cblof:CBLOF", {}),
+        ("COPOD", "copod:COPOD", {}),
+        ("ECOD", "ecod:ECOD", {}),
+        ("FeatureBagging", "feature_bagging:FeatureBagging", {}),
+        ("HBOS", "hbos:HBOS", {}),
+        ("IForest", "iforest:IForest", {}),
+        ("kNN", "knn:KNN", {}),
+        ("LODA", "loda:LODA", {}),
+        ("LOF", "lof:LOF", {}),
+        ("MCD", "mcd:MCD", {}),
+        ("OCSVM", "ocsvm:OCSVM", {}),
+        ("PCA", "pca:PCA", {}),
+        ("DeepSVDD", "deep_svdd:DeepSVDD", silent),
+        ("AutoEncoder", "auto_encoder:AutoEncoder", silent),
+        ("VAE", "vae:VAE", silent),
+        ("LUNAR", "lunar:LUNAR", {}),
+        ("DIF", "dif:DIF", {}),
+    ]
+    rows = [(*row, "skim") for row in ours]
+    rows += [(name, f"pyod.models.{path}", p, "pyod") for name, path, p in pyods]
+    return {row[0]: Detector(*row) for row in rows}
+
+
+DETECTORS = _table()
+FAMILIES = ("skim", "pyod")
+DEEP = ("DeepSVDD", "AutoEncoder", "VAE", "LUNAR", "DIF")  # of PyOD
+
+
+def choose(names):
+    """Return the detectors of some names, families or import paths.
+
+    Parameters
+    ----------
+    names : list of str
+        Names in `DETECTORS`, "skim", "pyod", or for a detector of one's own
+        ``package.module:Class`` or ``Name=package.module:Class``.
+
+    Returns
+    -------
+    detectors : list of Detector
+        Without repetitions.
+    """
+    chosen = {}
+    for name in names:
+        if name in FAMILIES:
+            found = [each for each in DETECTORS.values() if each.family == name]
+        elif ":" in name:
+            title, _, path = name.rpartition("=")
+            title = title or path.split(":")[1]
+            if title in DETECTORS:
+                raise ValueError(f"{title!r} is taken; give another: NAME={path}")
+            found = [Detector(title, path, {}, "own")]
+        else:
+            found = [_known(name)]
+        chosen |= {each.name: each for each in found}
+    return list(chosen.values())
+
+
+def _known(name):
+    lower = {each.lower(): each for each in DETECTORS}
+    if name.lower() in lower:
+        return DETECTORS[lower[name.lower()]]
+    near = difflib.get_close_matches(name.lower(), [*lower, *FAMILIES], n=3, cutoff=0.5)
+    near = " or ".join(repr(lower.get(each, each)) for each in near)
+    raise ValueError(
+        f"There is no detector {name!r}. "
+        + (f"Did you mean {near}? " if near else "")
+        + "A detector of your own is given as package.module:Class."
+    )
