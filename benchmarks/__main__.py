@@ -4,11 +4,13 @@ import typer
 
 from benchmarks.adbench import adbench
 from benchmarks.demo import demo
+from benchmarks.report import report
 from benchmarks.speed import speed
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 app.command()(demo)
 app.command()(adbench)
+app.command()(report)
 app.command()(speed)
 
 if __name__ == "__main__":

@@ -11,13 +11,17 @@ from benchmarks._worker import run
 
 
 class Table(NamedTuple):
-    """A data set, or a part of one, and the size that was published for it."""
+    """A data set, or a part of one, and its rows and features.
+
+    `path` is that of a file of one's own, and None for those of ADBench.
+    """
 
     file: str
     dataset: str
     group: str
     n: int
     p: int
+    path: str | None = None
 
 
 class Plan:
@@ -138,9 +142,9 @@ def execute(plan, limits, store, *, jobs=1, dask=None, data_home=None):
                 skipped.append({**task, "status": record["status"], "error": why})
                 continue
             how = plan.detectors[task["detector"]]._asdict()
-            yield joblib.delayed(run)(
-                {**task, "how": how, "data_home": data_home}, limits
-            )
+            path = plan.tables[task["file"]].path
+            where = {"path": path, "data_home": data_home}
+            yield joblib.delayed(run)({**task, **where, "how": how}, limits)
 
     def keep(record):
         store.append(record)

@@ -15,6 +15,7 @@ import psutil
 
 POLL_SECONDS = 0.05
 START_SECONDS = 300
+NOT_KEPT = ("how", "data_home", "path")
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -121,8 +122,9 @@ def run(task, limits):
     Parameters
     ----------
     task : dict
-        "file" (a name for `fetch_adbench`), "data_home", "seed" and "how" (the
-        fields of a `Detector`); whatever else it holds comes back with the result.
+        "file" and "data_home" for `fetch_adbench`, or the "path" of a file of one's
+        own; "seed"; and "how", the fields of a `Detector`. Whatever else it holds
+        comes back with the result.
     limits : Limits
 
     Returns
@@ -147,5 +149,5 @@ def run(task, limits):
     if record["status"] in ("timeout", "memory") or child.process.poll() is not None:
         child.close()
         _here.child = None
-    kept = {name: task[name] for name in task if name not in ("how", "data_home")}
+    kept = {name: task[name] for name in task if name not in NOT_KEPT}
     return {**kept, **record, "wall": round(time.perf_counter() - start, 3)}

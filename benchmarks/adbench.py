@@ -24,6 +24,7 @@ from skim.datasets._adbench import (
     data_home_of,
     dataset_of,
     find_adbench,
+    load_npz,
     sizes,
 )
 
@@ -34,7 +35,8 @@ def choose_tables(names, *, data_home=None, local=False):
     Parameters
     ----------
     names : list of str
-        As for `list_adbench` or `fetch_adbench`, or "all".
+        As for `list_adbench` or `fetch_adbench`, "all", or the path of an .npz file
+        of one's own with arrays X and y.
     data_home : str, default=None
         Where to look for files if `local`.
     local : bool, default=False
@@ -45,14 +47,22 @@ def choose_tables(names, *, data_home=None, local=False):
     tables : list of Table
         Without repetitions.
     """
-    chosen = {file.name: file for name in names for file in _files(name)}
+    own = [name for name in names if name.endswith(".npz") and Path(name).exists()]
+    others = [name for name in names if name not in own]
+    chosen = {file.name: file for name in others for file in _files(name)}
     home = data_home_of(data_home)
     size = sizes()
-    return [
+    tables = [
         Table(file.name, file.dataset, file.group, *size[file.dataset])
         for file in chosen.values()
         if not local or (home / file.path).exists()
     ]
+    return tables + [_own_table(Path(name)) for name in own]
+
+
+def _own_table(path):
+    X, _ = load_npz(path)
+    return Table(path.stem, path.stem, "own", *X.shape, str(path.resolve()))
 
 
 def _files(name):
@@ -71,7 +81,8 @@ def adbench(
         list[str] | None,
         typer.Option(
             help="A data set, its number, or a group: tabular, image, text, "
-            "image-vit, text-roberta, all. May be given several times."
+            "image-vit, text-roberta, all; or an .npz file of your own with arrays "
+            "X and y (1 for outliers). May be given several times."
         ),
     ] = None,
     detector: Annotated[

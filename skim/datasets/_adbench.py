@@ -118,7 +118,7 @@ def fetch_adbench(name_or_number, *, data_home=None, return_X_y=False, as_frame=
     """
     file = find_adbench(name_or_number)
     path = _verified_path(file, data_home_of(data_home))
-    X, y = _load(path)
+    X, y = load_npz(path)
     feature_names = [f"feature_{i}" for i in range(X.shape[1])]
     if as_frame:
         import pandas as pd
@@ -328,7 +328,8 @@ def _is_intact(path, file):
     return digest.hexdigest() == expected
 
 
-def _load(path):
+def load_npz(path):
+    """Return data and labels of a file in ADBench's format."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             X, y = arrays["X"], arrays["y"]

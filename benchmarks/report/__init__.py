@@ -1,0 +1,7 @@
+"""What a benchmark's results say: tables, pictures and one page of HTML."""
+
+from benchmarks.report._compare import compare_with_published
+from benchmarks.report._page import report, write_report
+from benchmarks.report._summary import Summary
+
+__all__ = ["Summary", "compare_with_published", "report", "write_report"]

@@ -1,0 +1,60 @@
+"""A run beside the published numbers."""
+
+import pandas as pd
+
+from skim.datasets import load_published_scores
+
+# Our names for the methods whose published numbers have others.
+PUBLISHED_NAMES = {
+    "ALTBI": "ALTBI",
+    "ALTBI-paper": "ALTBI",
+    "ALTBI-paper+EMA": "ALTBI+EMA",
+    "ODIM": "ODIM",
+    "ODIM-paper": "ODIM",
+    "ODIM-paper+EMA": "ODIM+EMA",
+}
+# The published numbers of ALTBI and ODIM on images are those on ViT's embeddings,
+# the baselines' those on ResNet18's.
+GROUPS_OF_OURS = ("tabular", "image-vit", "text")
+GROUPS_OF_BASELINES = ("tabular", "image", "text")
+
+
+def compare_with_published(results, metric="auroc"):
+    """Put the results of a run beside the published ones of the same methods.
+
+    Parameters
+    ----------
+    results : DataFrame
+        One row a data set and detector, as `Summary.results` has them.
+    metric : {"auroc", "auprc"}, default="auroc"
+
+    Returns
+    -------
+    comparison : DataFrame
+        With columns dataset, group, detector, measured, published, difference and
+        parts, a text such as "2 of 10" where not all of a data set was measured.
+        The published values are averages over all parts.
+    """
+    published = load_published_scores(metric)
+    rows = []
+    for row in results.itertuples():
+        method = PUBLISHED_NAMES.get(row.detector, row.detector)
+        ours = row.detector in PUBLISHED_NAMES
+        groups = GROUPS_OF_OURS if ours else GROUPS_OF_BASELINES
+        value = published.get(method, {}).get(row.dataset)
+        if value is None or row.group not in groups:
+            continue
+        measured = getattr(row, metric)
+        rows.append(
+            {
+                "dataset": row.dataset,
+                "group": row.group,
+                "detector": row.detector,
+                "measured": measured,
+                "published": value,
+                "difference": measured - value,
+                "parts": row.parts,
+            }
+        )
+    columns = ["dataset", "group", "detector", "measured", "published", "difference"]
+    return pd.DataFrame(rows, columns=[*columns, "parts"])

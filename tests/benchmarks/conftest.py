@@ -1,0 +1,11 @@
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def own_data(tmp_path, table, is_outlier):
+    """Paths of two files of one's own."""
+    paths = [tmp_path / "first.npz", tmp_path / "second.npz"]
+    np.savez(paths[0], X=table, y=is_outlier)
+    np.savez(paths[1], X=table[::-1, :4], y=is_outlier[::-1])
+    return paths

@@ -1,0 +1,72 @@
+"""Detectors that behave in ways the benchmark has to cope with."""
+
+import os
+import time
+
+import numpy as np
+
+
+class Good:
+    """Distance from the centre."""
+
+    def __init__(self, random_state=None, sleep=0.0):
+        self.random_state = random_state
+        self.sleep = sleep
+
+    def fit(self, X):
+        print("something on the standard output")
+        time.sleep(self.sleep)
+        self.decision_scores_ = np.linalg.norm(X - X.mean(0), axis=1)
+        return self
+
+
+def slow(random_state=None):
+    return Good(random_state, sleep=0.3)
+
+
+class Endless(Good):
+    def fit(self, X):
+        if len(X) > 100:  # not in the warm-up
+            time.sleep(1000)
+        return super().fit(X)
+
+
+class Greedy(Good):
+    def fit(self, X):
+        if len(X) > 100:
+            self.hoard = []
+            while True:
+                self.hoard.append(np.ones(2_000_000))
+                time.sleep(0.01)
+        return super().fit(X)
+
+
+class Crashing(Good):
+    def fit(self, X):
+        if len(X) > 100:
+            os._exit(3)
+        return super().fit(X)
+
+
+class Failing(Good):
+    def fit(self, X):
+        raise RuntimeError("I do not like this table")
+
+
+class NotANumber(Good):
+    def fit(self, X):
+        super().fit(X)
+        self.decision_scores_[3] = np.nan
+        return self
+
+
+class TooFew(Good):
+    def fit(self, X):
+        super().fit(X)
+        self.decision_scores_ = self.decision_scores_[1:]
+        return self
+
+
+class Deterministic(Good):
+    def __init__(self):
+        super().__init__()

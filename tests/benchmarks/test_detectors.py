@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from sklearn.ensemble import IsolationForest
+from sklearn.neighbors import LocalOutlierFactor
+
+from benchmarks._measure import measure
+from benchmarks.detectors import DETECTORS, Detector, choose
+from skim import ALTBIDetector
+from tests.benchmarks import detectors as mine
+
+
+def test_families_names_and_paths_can_be_chosen():
+    assert len(choose(["pyod"])) == 17
+    assert [each.name for each in choose(["altbi", "ALTBI", "IForest"])] == [
+        "ALTBI",
+        "IForest",
+    ]
+    (own,) = choose(["tests.benchmarks.detectors:Good"])
+    assert (own.name, own.family) == ("Good", "own")
+    (own,) = choose(["Mine=tests.benchmarks.detectors:Good"])
+    assert own.name == "Mine"
+    assert isinstance(own.build(seed=3), mine.Good)
+    assert own.build(seed=3).random_state == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("iforst", "Did you mean 'IForest'"), ("ALTBI=a:b", "'ALTBI' is taken")],
+)
+def test_unknown_and_taken_names_get_advice(name, message):
+    with pytest.raises(ValueError, match=message):
+        choose([name])
+
+
+def test_fingerprint_follows_the_parameters():
+    def fingerprint(**params):
+        return Detector("x", "skim:ALTBIDetector", params, "skim").fingerprint()
+
+    assert fingerprint() == fingerprint(epochs=90)
+    assert fingerprint() != fingerprint(epochs=91)
+
+
+def test_seeds_are_for_those_that_take_them():
+    assert DETECTORS["IForest"].takes_seed
+    assert DETECTORS["ALTBI-paper"].takes_seed
+    assert not DETECTORS["ECOD"].takes_seed
+    own = f"{mine.__name__}:Deterministic"
+    assert not Detector("x", own, {}, "own").takes_seed
+    assert DETECTORS["ALTBI-paper+EMA"].build(seed=5).get_params()["ema_steps"] == 50
+
+
+@pytest.mark.parametrize(
+    "detector",
+    [
+        IsolationForest(random_state=0),
+        LocalOutlierFactor(),
+        ALTBIDetector(epochs=20, random_state=0),
+        mine.Good(),
+    ],
+)
+def test_outliers_score_high_whatever_the_convention(detector, table, is_outlier):
+    assert measure(detector, table, is_outlier * 1).auroc > 0.9
+
+
+@pytest.mark.parametrize(
+    ("detector", "message"),
+    [(mine.NotANumber(), "1 of 300 scores are NaN"), (mine.TooFew(), "299")],
+)
+def test_bad_scores_are_refused(detector, message, table, is_outlier):
+    with pytest.raises(ValueError, match=message):
+        measure(detector, table, np.asarray(is_outlier))

@@ -1,0 +1,148 @@
+"""What the report makes of known results."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.__main__ import app
+from benchmarks._store import Store
+from benchmarks.report import Summary, compare_with_published, write_report
+from benchmarks.report._figures import indistinguishable
+
+TABLES = ("cardio", "wine", "glass", "thyroid", "Pima")
+
+
+def made_up(detectors, *, files=TABLES, group="tabular", seeds=(0, 1)):
+    """Records whose AUROC is the detector's own, a little more with each seed."""
+    return [
+        {
+            "file": file,
+            "dataset": file.split("_")[0],
+            "group": group,
+            "detector": detector,
+            "settings": "s",
+            "seed": seed,
+            "status": "ok",
+            "auroc": value + 0.01 * seed,
+            "auprc": value / 2,
+            "seconds": 1.0 + seed,
+            "cpu_seconds": 1.0 + seed,
+            "peak_gb": 0.5,
+            "n": 100 * (i + 1),
+            "p": 5,
+        }
+        for detector, value in detectors.items()
+        for i, file in enumerate(files)
+        for seed in seeds
+    ]
+
+
+@pytest.fixture
+def records():
+    rows = made_up({"ALTBI": 0.9, "ALTBI-paper": 0.7, "IForest": 0.8})
+    rows += made_up({"kNN": 0.95}, files=TABLES[:3])
+    rows += made_up(
+        {"ALTBI": 0.7, "IForest": 0.6}, files=["CIFAR10_0", "CIFAR10_1"], group="image"
+    )
+    failed = rows[0] | {"detector": "VAE", "status": "timeout", "error": "<too late>"}
+    return [*rows, {key: failed[key] for key in failed if key not in ("auroc", "p")}]
+
+
+def test_seeds_and_parts_are_averaged(records):
+    results = Summary(records).results.set_index(["title", "detector"])
+    assert results.loc[("cardio", "ALTBI"), "auroc"] == pytest.approx(0.905)
+    assert results.loc[("cardio", "ALTBI"), "seeds"] == 2
+    assert results.loc[("CIFAR10", "ALTBI"), "auroc"] == pytest.approx(0.705)
+    assert results.loc[("CIFAR10", "ALTBI"), "parts"] == "2 of 10"
+
+
+def test_only_complete_detectors_are_ranked(records):
+    averages = Summary(records).averages.set_index("detector")
+    assert averages.loc["kNN", "n_sets"] == 3
+    assert not averages.loc["kNN", "complete"]
+    assert np.isnan(averages.loc["kNN", "auroc_rank"])
+    assert averages.loc["kNN", "reference_auroc"] == pytest.approx(0.905)
+    assert averages.index[-1] == "kNN"
+    assert averages.loc["ALTBI", "auroc_rank"] < averages.loc["IForest", "auroc_rank"]
+    assert averages.loc["DTE-C", "family"] == "published"
+
+
+def test_critical_difference_is_nemenyis():
+    names = ["ALTBI", "ODIM", "IForest", "kNN"]
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(14):
+        values = dict(zip(names, rng.uniform(size=4), strict=True))
+        rows += made_up(values, files=[f"own{i}"], group="own", seeds=[0])
+    ranks, difference, _ = Summary(rows).critical_difference("auroc")
+    assert difference == pytest.approx(2.569 * np.sqrt(4 * 5 / (6 * 14)), abs=1e-3)
+    assert ranks.sum() == pytest.approx(10)
+
+
+def test_runs_of_indistinguishable_ranks():
+    ranks = np.array([1.0, 2.0, 3.5, 6.0, 6.1])
+    assert indistinguishable(ranks, 1.6) == [(0, 1), (1, 2), (3, 4)]
+    assert indistinguishable(ranks, 0.01) == []
+    assert indistinguishable(ranks, 10) == [(0, 4)]
+
+
+def test_the_same_methods_are_compared(records):
+    comparison = compare_with_published(Summary(records).results)
+    cells = comparison.set_index(["dataset", "detector"])
+    assert cells.loc[("cardio", "IForest"), "published"] == 0.922
+    assert cells.loc[("cardio", "ALTBI-paper"), "published"] == 0.845
+    assert cells.loc[("cardio", "IForest"), "difference"] == pytest.approx(-0.117)
+    # Published images are embedded by ResNet18 for the baselines, by ViT for ours.
+    assert ("CIFAR10", "IForest") in cells.index
+    assert ("CIFAR10", "ALTBI") not in cells.index
+
+
+class Links(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found = []
+        self.pictures = 0
+
+    def handle_starttag(self, tag, attributes):
+        self.pictures += tag == "img"
+        values = dict(attributes)
+        self.found += [values[name] for name in ("src", "href") if name in values]
+
+
+def test_the_page_needs_no_other_file(records, tmp_path):
+    store = Store(tmp_path / "results.jsonl")
+    for record in records:
+        store.append(record)
+    result = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    html = (tmp_path / "report" / "report.html").read_text()
+    links = Links()
+    links.feed(html)
+    assert links.pictures == 6
+    assert all(link.startswith("data:") for link in links.found)
+    assert "ALTBI (0.9050) is number 1 of the 3 detectors" in html
+    assert "kNN has results on 3 tables only" in html
+    assert "&lt;too late&gt;" in html
+    assert "nan" not in html.split("<h2>Tabular sets</h2>")[1].split("<figure")[0]
+    table = pd.read_csv(tmp_path / "report" / "tabular_auroc.csv", index_col=0)
+    assert table.loc["wine", "ALTBI"] == 0.905
+
+
+def test_a_report_without_our_detectors_can_be_written(tmp_path):
+    page = write_report(made_up({"Mine": 0.7}, group="own"), tmp_path)
+    assert "Mine" in page.read_text()
+
+
+def test_nothing_to_report_is_said(tmp_path):
+    result = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "there is no" in result.output
+    Store(tmp_path / "results.jsonl").append(
+        made_up({"ALTBI": 0.5})[0] | {"status": "failed", "error": "x"}
+    )
+    result = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "no result to report" in result.output

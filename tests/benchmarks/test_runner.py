@@ -1,0 +1,225 @@
+"""The runner: isolated tasks, durable results, resuming, Dask."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks import _worker
+from benchmarks.__main__ import app
+from benchmarks._runner import Plan, Table, execute
+from benchmarks._store import Store
+from benchmarks._worker import Limits, run
+from benchmarks.adbench import choose_tables
+from benchmarks.detectors import choose
+
+HERE = "tests.benchmarks.detectors"
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["adbench", *map(str, arguments)])
+
+
+def record(**entries):
+    task = {"file": "a", "detector": "d", "settings": "s", "seed": 0}
+    return task | {"status": "ok"} | entries
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_child_is_left():
+    yield
+    child = _worker._here.__dict__.pop("child", None)
+    if child is not None:
+        child.close()
+
+
+@pytest.fixture
+def task(own_data):
+    def make(name):
+        (detector,) = choose([f"{HERE}:{name}"])
+        how = detector._asdict()
+        where = {"file": "first", "path": str(own_data[0]), "data_home": None}
+        return where | {"seed": 0, "how": how, "detector": name}
+
+    return make
+
+
+def test_store_survives_a_cut_off_line(tmp_path):
+    store = Store(tmp_path / "deep" / "results.jsonl")
+    assert store.read() == []
+    store.append(record(seed=0))
+    with store.path.open("a") as file:
+        file.write('{"file": "a", "detec')
+    assert store.read() == [record(seed=0)]
+    store.append(record(seed=1))
+    store.append(record(seed=0, auroc=0.5))
+    assert store.read() == [record(seed=0, auroc=0.5), record(seed=1)]
+
+
+def test_a_task_comes_back_measured(task):
+    result = run(task("Good"), Limits())
+    assert result["status"] == "ok"
+    assert (result["n"], result["p"], result["file"]) == (300, 6, "first")
+    assert result["auroc"] > 0.9
+    assert result["seconds"] >= 0
+    assert result["peak_gb"] > 0.01
+    assert not {"path", "how", "data_home"} & set(result)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "message"),
+    [
+        ("Failing", "failed", "RuntimeError: I do not like this table"),
+        ("NotANumber", "failed", "NaN"),
+        ("TooFew", "failed", "299"),
+        ("Crashing", "failed", "ended with 3"),
+        ("Endless", "timeout", "more than 1 s"),
+        ("Greedy", "memory", "more than 1.5 GB"),
+    ],
+)
+def test_a_bad_task_is_recorded_and_the_next_goes_well(task, name, status, message):
+    seconds = 1 if name == "Endless" else 120
+    run(task("Good"), Limits())  # has the process ready
+    result = run(task(name), Limits(seconds=seconds, gigabytes=1.5))
+    assert result["status"] == status
+    assert message in result["error"]
+    assert "auroc" not in result
+    assert run(task("Good"), Limits())["status"] == "ok"
+
+
+def test_threads_are_pinned(task, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert run(task("Good"), Limits(threads=1))["status"] == "ok"
+    process = _worker._here.child.process
+    with open(f"/proc/{process.pid}/environ", "rb") as file:
+        variables = file.read().split(b"\0")
+    assert b"OMP_NUM_THREADS=1" in variables
+
+
+def test_small_tables_come_first_and_seeds_only_where_they_matter():
+    sizes = {"big": (1000, 5), "small": (10, 5)}
+    tables = [Table(name, name, "own", *size) for name, size in sizes.items()]
+    detectors = choose([f"{HERE}:Good", f"{HERE}:Deterministic"])
+    plan = Plan(tables, detectors, 2, [])
+    tasks = [(task["seed"], task["file"], task["detector"]) for task in plan.todo]
+    assert tasks == [
+        (0, "small", "Good"),
+        (0, "small", "Deterministic"),
+        (0, "big", "Good"),
+        (0, "big", "Deterministic"),
+        (1, "small", "Good"),
+        (1, "big", "Good"),
+    ]
+
+
+def test_what_is_hopeless_is_not_tried():
+    tables = [Table("a", "a", "own", 100, 5), Table("b", "b", "own", 200, 5)]
+    tables.append(Table("c", "c", "own", 1000, 4))
+    (detector,) = choose([f"{HERE}:Good"])
+    plan = Plan(tables, [detector], 2, [])
+    late = {**plan.todo[0], "status": "timeout", "error": "more than 5 s"}
+    assert late["file"] == "a"
+    assert plan.hopeless(plan.todo[1]) is None
+    plan.add(late)
+    hopeless = [(t["file"], t["seed"]) for t in plan.todo if plan.hopeless(t)]
+    assert hopeless == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
+
+
+def test_a_run_is_resumed_without_computing_anything_again(tmp_path, own_data):
+    arguments = ["--data", own_data[0], "--data", own_data[1]]
+    arguments += ["--detector", f"{HERE}:Good", "--detector", f"{HERE}:Failing"]
+    arguments += ["--output", tmp_path / "out", "--seeds", 2]
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    assert "4 failed, 4 ok" in result.output
+    first = (tmp_path / "out" / "results.jsonl").read_bytes()
+    result = invoke(*arguments)
+    assert "8 of them done before" in result.output
+    assert (tmp_path / "out" / "results.jsonl").read_bytes() == first
+    result = invoke(*arguments, "--retry-failed")
+    assert "4 of them done before" in result.output
+
+
+def test_a_killed_run_loses_nothing(tmp_path, own_data):
+    output = tmp_path / "out" / "results.jsonl"
+    command = [sys.executable, "-m", "benchmarks", "adbench", "--seeds", "6"]
+    command += ["--data", str(own_data[0]), "--output", str(output.parent)]
+    command += ["--detector", f"{HERE}:slow"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    while not output.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = output.read_bytes()
+    assert 1 <= len(Store(output).read()) < 6
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert output.read_bytes().startswith(kept.rpartition(b"\n")[0])
+    lines = [json.loads(line) for line in output.read_text().splitlines() if line]
+    assert sorted(line["seed"] for line in lines) == list(range(6))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--detector", "iforst", "IForest"),
+        ("--detector", "no_such_module:Detector", "no_such_module"),
+        ("--detector", f"{HERE}:NoSuchClass", "NoSuchClass"),
+        ("--data", "cardoi", "cardio"),
+        ("--data", "99", "1 to 57"),
+        ("--data", "no_such_file.npz", "no data set"),
+    ],
+)
+def test_unknown_names_are_refused(tmp_path, option, value, message):
+    result = invoke(option, value, "--output", tmp_path / "out")
+    assert result.exit_code == 2
+    assert message in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_local_leaves_out_what_is_not_here(tmp_path):
+    (tmp_path / "Classical").mkdir()
+    (tmp_path / "Classical" / "6_cardio.npz").touch()
+    tables = choose_tables(["tabular", "CIFAR10"], data_home=tmp_path, local=True)
+    assert [table.file for table in tables] == ["cardio"]
+    result = invoke("--data", "wine", "--local", "--data-home", tmp_path)
+    assert result.exit_code == 2
+    assert "layout" in result.output
+
+
+def test_data_sets_in_parts_are_all_taken():
+    tables = choose_tables(["48", "imdb", "CV_by_ViT/SVHN_3"])
+    assert [table.file for table in tables] == [
+        *(f"CIFAR10_{i}" for i in range(10)),
+        "imdb",
+        "CV_by_ViT/SVHN_3",
+    ]
+
+
+@pytest.mark.filterwarnings("default")  # a killed worker makes distributed talk
+def test_a_dask_cluster_loses_a_worker_and_nothing_else(tmp_path, own_data):
+    from distributed import LocalCluster
+
+    (table,) = choose_tables([str(own_data[0])])
+    plan = Plan([table], choose([f"{HERE}:slow"]), 12, [])
+    store = Store(tmp_path / "results.jsonl")
+    options = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": None,
+    }
+    with LocalCluster(**options) as cluster:
+        address = cluster.scheduler_address
+        victim = cluster.workers[0].pid
+        for i, _ in enumerate(execute(plan, Limits(), store, dask=address)):
+            if i == 1:
+                os.kill(victim, signal.SIGKILL)
+    records = store.read()
+    assert sorted(each["seed"] for each in records) == list(range(12))
+    assert {each["status"] for each in records} == {"ok"}
