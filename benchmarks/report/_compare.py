@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from benchmarks.report._summary import Summary
 from skim.datasets import load_published_scores
 
 # Our names for the methods whose published numbers have others.
@@ -24,8 +25,8 @@ def compare_with_published(results, metric="auroc"):
 
     Parameters
     ----------
-    results : DataFrame
-        One row a data set and detector, as `Summary.results` has them.
+    results : path or DataFrame
+        Folder or results.jsonl of a benchmark, or its `Summary.results`.
     metric : {"auroc", "auprc"}, default="auroc"
 
     Returns
@@ -35,6 +36,8 @@ def compare_with_published(results, metric="auroc"):
         parts, a text such as "2 of 10" where not all of a data set was measured.
         The published values are averages over all parts.
     """
+    if not isinstance(results, pd.DataFrame):
+        results = Summary.read(results).results
     published = load_published_scores(metric)
     rows = []
     for row in results.itertuples():

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from jinja2 import Environment, PackageLoader
 
-from benchmarks._store import Store
 from benchmarks.detectors import DEEP, DETECTORS
 from benchmarks.report._compare import compare_with_published
 from benchmarks.report._figures import figures
@@ -36,23 +35,20 @@ def report(
     ] = None,
 ):
     """Write what the results of a benchmark say, as HTML, CSV and pictures."""
-    path = results / "results.jsonl" if results.is_dir() else results
-    if not path.exists():
-        raise typer.BadParameter(f"there is no {path}")
+    folder = results if results.is_dir() else results.parent
     try:
-        page = write_report(Store(path).read(), output or path.parent / "report")
+        page = write_report(Summary.read(results), output or folder / "report")
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     typer.echo(f"Report written to {page}")
 
 
-def write_report(records, folder):
-    """Write the report of some records.
+def write_report(summary, folder):
+    """Write a report.
 
     Parameters
     ----------
-    records : list of dict
-        As `benchmarks._store.Store.read` returns them.
+    summary : Summary
     folder : Path
 
     Returns
@@ -60,7 +56,6 @@ def write_report(records, folder):
     page : Path
         The page of HTML, which needs no other file.
     """
-    summary = Summary(records)
     folder.mkdir(parents=True, exist_ok=True)
     tables = _write_tables(summary, folder)
     pictures = []

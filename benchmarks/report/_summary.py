@@ -1,11 +1,13 @@
 """Averages, ranks and significance of a benchmark's results."""
 
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
+from benchmarks._store import Store
 from benchmarks.detectors import DETECTORS
 from skim.datasets import load_published_scores
 from skim.datasets._adbench import adbench_files
@@ -43,6 +45,12 @@ class Summary:
     failures : DataFrame
         The tasks without a result, and why.
     """
+
+    @classmethod
+    def read(cls, path):
+        """Summarise a results.jsonl, or the one in a folder."""
+        path = Path(path)
+        return cls(Store(path / "results.jsonl" if path.is_dir() else path).read())
 
     def __init__(self, records):
         frame = pd.DataFrame(records)

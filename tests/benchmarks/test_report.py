@@ -127,19 +127,21 @@ def test_the_page_needs_no_other_file(records, tmp_path):
     assert "kNN has results on 3 tables only" in html
     assert "&lt;too late&gt;" in html
     assert "nan" not in html.split("<h2>Tabular sets</h2>")[1].split("<figure")[0]
+    comparison = compare_with_published(tmp_path, "auprc")
+    assert comparison["published"].notna().all()
     table = pd.read_csv(tmp_path / "report" / "tabular_auroc.csv", index_col=0)
     assert table.loc["wine", "ALTBI"] == 0.905
 
 
 def test_a_report_without_our_detectors_can_be_written(tmp_path):
-    page = write_report(made_up({"Mine": 0.7}, group="own"), tmp_path)
+    page = write_report(Summary(made_up({"Mine": 0.7}, group="own")), tmp_path)
     assert "Mine" in page.read_text()
 
 
 def test_nothing_to_report_is_said(tmp_path):
     result = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert result.exit_code == 2
-    assert "there is no" in result.output
+    assert "no result to report" in result.output
     Store(tmp_path / "results.jsonl").append(
         made_up({"ALTBI": 0.5})[0] | {"status": "failed", "error": "x"}
     )
