@@ -1,6 +1,7 @@
 """A process that measures one task after another, for `benchmarks._worker`.
 
-Tasks come as lines of JSON on the standard input, and a line goes back for each.
+Tasks come as lines of JSON on the standard input. For each, the line "started" goes
+back once the data is there and the detector is warm, and then the result as JSON.
 Whatever the detectors themselves print goes elsewhere.
 """
 
@@ -12,6 +13,7 @@ import random
 import sys
 import threading
 import warnings
+from importlib.metadata import version
 
 
 def main():
@@ -22,7 +24,8 @@ def main():
     _import_what_is_shared()
     print("ready", file=answers)
     while True:
-        print(json.dumps(perform(tasks.get())), file=answers)
+        record = perform(tasks.get(), started=lambda: print("started", file=answers))
+        print(json.dumps(record), file=answers)
 
 
 def _receive(tasks):
@@ -38,7 +41,7 @@ def _import_what_is_shared():
     import skim  # noqa: F401
 
 
-def perform(task):
+def perform(task, started):
     """Measure one task; see `benchmarks._worker.run` for what it holds."""
     from benchmarks._measure import measure
     from benchmarks.detectors import Detector
@@ -46,17 +49,25 @@ def perform(task):
     warnings.simplefilter("ignore")  # of the other libraries
     try:
         X, y = _load(task)
+    except (OSError, ValueError) as error:
+        return {"status": "no data", "error": _describe(error)}
+    try:
         how = Detector(**task["how"])
         _warm_up(how, "C" if X.flags.c_contiguous else "F")
-        _seed_everything(task["seed"])
-        detector = how.build(seed=task["seed"], n_features=X.shape[1])
+        _reset(task["seed"], task["threads"])
+        detector = how.build(
+            seed=task["seed"], n_features=X.shape[1], threads=task["threads"]
+        )
+        started()
         result = measure(detector, X, y)
     except MemoryError as error:
         return {"status": "memory", "error": _describe(error)}
     except Exception as error:
-        return {"status": "failed", "error": _describe(error)}
+        status = "memory" if "can't allocate memory" in str(error) else "failed"
+        return {"status": status, "error": _describe(error)}
     rounded = {name: round(float(v), 6) for name, v in result._asdict().items()}
-    return {"status": "ok", "n": X.shape[0], "p": X.shape[1], **rounded}
+    size = {"n": X.shape[0], "p": X.shape[1]}
+    return {"status": "ok", **size, **rounded, "versions": _versions()}
 
 
 def _load(task):
@@ -82,14 +93,22 @@ def _warm_up(how, order):
         how.build(seed=0, n_features=4).fit(X)
 
 
-def _seed_everything(seed):
-    """Seed the global generators, which some of the other libraries draw from."""
+def _reset(seed, threads):
+    """Undo what earlier detectors did to the process, and seed what they draw from."""
     import numpy as np
     import torch
 
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002
+    np.seterr(all="warn", under="ignore")
     torch.manual_seed(seed)
+    torch.set_num_threads(threads)
+    torch.set_default_dtype(torch.float32)
+
+
+def _versions():
+    names = ("skim", "pyod", "scikit-learn", "torch")
+    return ", ".join(f"{name} {version(name)}" for name in names)
 
 
 def _describe(error):

@@ -1,6 +1,5 @@
 """Which tasks there are, and running those that are not done yet."""
 
-import threading
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -35,20 +34,22 @@ class Plan:
         Seeds are 0, 1, ... Detectors that take none are run once.
     records : list of dict
         Results of earlier runs.
+    limits : Limits
     retry : bool, default=False
         Whether tasks that failed then are tasks again.
+
+    Attributes
+    ----------
+    all, todo : list of dict
+        All tasks, and those without a result that counts. A task that exceeded a
+        narrower limit than the present one, or had no data, is to be done.
     """
 
-    def __init__(self, tables, detectors, n_seeds, records, *, retry=False):
+    def __init__(self, tables, detectors, n_seeds, records, limits, *, retry=False):
         self.tables = {table.file: table for table in tables}
         self.detectors = {detector.name: detector for detector in detectors}
+        self.limits = limits
         settings = {each.name: each.fingerprint() for each in detectors}
-        self.records = {
-            key(record): record
-            for record in records
-            if record["status"] == "ok" or not retry
-        }
-        self._lock = threading.Lock()
         # Small tables first and every detector on one table before the next, so
         # that a run that is cut short can be looked at.
         self.all = [
@@ -57,7 +58,9 @@ class Plan:
                 "dataset": table.dataset,
                 "group": table.group,
                 "detector": detector.name,
+                "family": detector.family,
                 "settings": settings[detector.name],
+                "threads": limits.threads,
                 "seed": seed,
             }
             for seed in range(n_seeds)
@@ -65,62 +68,74 @@ class Plan:
             for detector in detectors
             if seed == 0 or detector.takes_seed
         ]
-        self.todo = [task for task in self.all if key(task) not in self.records]
+        self._beyond = {}
+        self._walls = {}
+        done = set()
+        for record in records:
+            self.add(record)
+            if record["status"] == "ok" or (self._counts(record) and not retry):
+                done.add(key(record))
+        self.todo = [task for task in self.all if key(task) not in done]
+        if retry:
+            self._beyond = {}
 
     def add(self, record):
         """Take note of a result."""
-        with self._lock:
-            self.records[key(record)] = record
+        name = record["detector"], record["settings"], record["threads"]
+        if record["status"] in ("timeout", "memory") and self._counts(record):
+            self._beyond.setdefault(name, []).append(record)
+        if record.get("wall"):
+            self._walls[record["detector"], record["file"]] = record["wall"]
+
+    def _counts(self, record):
+        """Whether trying again, within the present limits, would be the same."""
+        if record["status"] in ("timeout", "memory"):
+            seconds, gigabytes = record["limits"]
+            if record["status"] == "timeout":
+                return _at_least(seconds, self.limits.seconds)
+            return _at_least(gigabytes, self.limits.gigabytes)
+        return record["status"] != "no data"
 
     def expected_seconds(self, task):
         """Guess how long a task will take, for the time that is left."""
-        with self._lock:
-            like = [
-                record["wall"]
-                for record in self.records.values()
-                if record["detector"] == task["detector"]
-                and record["file"] == task["file"]
-                and record.get("wall")
-            ]
-        if like:
-            return like[-1]
+        known = self._walls.get((task["detector"], task["file"]))
+        if known is not None:
+            return known
         table = self.tables[task["file"]]
         return 1 + table.n * table.p / 50_000
 
     def hopeless(self, task):
-        """Return why a task cannot stay within the limits, or None.
+        """Return the record that says that a task will exceed the limits, or None.
 
-        It has gone beyond them with another seed, or on a table with no more rows
-        and no more features.
+        The detector exceeded them with another seed, or on a table of no more rows
+        and no more features. The parts of image and text sets differ in size, which
+        is not known before they are loaded, so for them only the former counts.
         """
         table = self.tables[task["file"]]
-        with self._lock:
-            records = list(self.records.values())
-        for record in records:
-            same = all(record[name] == task[name] for name in ("detector", "settings"))
-            smaller = self.tables.get(record["file"])
-            if (
-                same
-                and record["status"] in ("timeout", "memory")
-                and smaller is not None
-                and smaller.n <= table.n
-                and smaller.p <= table.p
+        name = task["detector"], task["settings"], task["threads"]
+        for record in list(self._beyond.get(name, ())):
+            other = self.tables.get(record["file"])
+            if other == table or (
+                other is not None
+                and {other.group, table.group} <= {"tabular", "own"}
+                and other.n <= table.n
+                and other.p <= table.p
             ):
                 return record
         return None
 
-    def results(self):
-        """Return the records of all tasks that have one, in order."""
-        return [self.records[key(t)] for t in self.all if key(t) in self.records]
+
+def _at_least(limit, other):
+    """Whether a limit, None if there is none, is no narrower than another."""
+    return limit is None or (other is not None and limit >= other)
 
 
-def execute(plan, limits, store, *, jobs=1, dask=None, data_home=None):
+def execute(plan, store, *, jobs=1, dask=None, data_home=None):
     """Run what is to be done and yield every record once it is stored.
 
     Parameters
     ----------
     plan : Plan
-    limits : Limits
     store : Store
     jobs : int, default=1
         Number of tasks at a time, on this machine.
@@ -139,12 +154,13 @@ def execute(plan, limits, store, *, jobs=1, dask=None, data_home=None):
         for task in plan.todo:
             if (record := plan.hopeless(task)) is not None:
                 why = f"{record['error']} on {record['file']}, seed {record['seed']}"
-                skipped.append({**task, "status": record["status"], "error": why})
+                same = {name: record[name] for name in ("status", "limits")}
+                skipped.append({**task, **same, "error": f"not tried: {why}"})
                 continue
             how = plan.detectors[task["detector"]]._asdict()
             path = plan.tables[task["file"]].path
             where = {"path": path, "data_home": data_home}
-            yield joblib.delayed(run)({**task, **where, "how": how}, limits)
+            yield joblib.delayed(run)({**task, **where, "how": how}, plan.limits)
 
     def keep(record):
         store.append(record)

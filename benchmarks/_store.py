@@ -1,5 +1,6 @@
 """Results on disk: one line of JSON a task, added as they come."""
 
+import contextlib
 import json
 import os
 
@@ -16,13 +17,17 @@ class Store:
         self.path = path
 
     def read(self):
-        """Return all records that are whole; the last one of each task counts."""
+        """Return all records that are whole, in the order they were written.
+
+        Of several records of the same task, the last one counts.
+        """
         if not self.path.exists():
             return []
         records = {}
         for line in self.path.read_text(encoding="utf-8", errors="replace").split("\n"):
             try:
                 record = json.loads(line)
+                records.pop(key(record), None)
                 records[key(record)] = record
             except (ValueError, KeyError, TypeError):
                 continue  # empty, or cut off while it was written
@@ -30,7 +35,6 @@ class Store:
 
     def append(self, record):
         """Add a record and return once it is on the disk."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps(record) + "\n"
         with self.path.open("ab+") as file:
             if file.seek(0, os.SEEK_END):
@@ -41,7 +45,24 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
 
+    @contextlib.contextmanager
+    def lock(self):
+        """Make the folder, and keep a second run out of it for the time being."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.with_suffix(".lock").open("w") as file:
+            with contextlib.suppress(ImportError):  # there is none on Windows
+                import fcntl
+
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise ValueError(
+                        f"another run is writing to {self.path}; choose another output"
+                    ) from None
+            yield
+
 
 def key(record):
     """Return what tells a task from the others."""
-    return record["file"], record["detector"], record["settings"], record["seed"]
+    names = ("file", "detector", "settings", "threads", "seed")
+    return tuple(record[name] for name in names)

@@ -1,8 +1,10 @@
-"""Run a task in a process of its own, within limits of time and memory."""
+"""Run tasks in a child process, within limits of time and memory."""
 
+import contextlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,7 +16,7 @@ from typing import NamedTuple
 import psutil
 
 POLL_SECONDS = 0.05
-START_SECONDS = 300
+START_SECONDS = 1800  # to import, and to have the data
 NOT_KEPT = ("how", "data_home", "path")
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -52,11 +54,20 @@ class Child:
         self._answers = queue.Queue()
         listening = (self.process.stdout, self._answers)
         threading.Thread(target=_listen, args=listening, daemon=True).start()
-        self._memory = psutil.Process(self.process.pid)
+        self._seen = psutil.Process(self.process.pid)
         self.close = weakref.finalize(self, _end, self.process, self._errors)
 
     def answer(self, limits):
-        """Wait for the next line; return it, or a record of what went wrong."""
+        """Wait for the next line.
+
+        Returns
+        -------
+        answer : str or dict
+            The line, or a record of what went wrong.
+        peak : float
+            The most gigabytes that the process, with its own children, was seen
+            to use.
+        """
         start = time.perf_counter()
         peak = 0.0
         while True:
@@ -66,11 +77,14 @@ class Child:
                 return _stopped("timeout", f"more than {limits.seconds:g} s"), peak
             if limits.gigabytes is not None and peak > limits.gigabytes:
                 return _stopped("memory", f"more than {limits.gigabytes:g} GB"), peak
+            ended = self.process.poll() is not None
             try:
                 line = self._answers.get(timeout=POLL_SECONDS)
             except queue.Empty:
+                if ended:
+                    return self._last_words(), peak
                 continue
-            return (line if line is not None else self._last_words()), peak
+            return (self._last_words() if line is None else line), peak
 
     def ask(self, task, limits):
         """Perform a task and return its record."""
@@ -78,13 +92,16 @@ class Child:
             self.process.stdin.write(json.dumps(task) + "\n")
         except OSError:
             return self._last_words()
-        answer, peak = self.answer(limits)
+        answer, peak = self.answer(limits._replace(seconds=START_SECONDS))
+        if answer == "started\n":
+            answer, peak = self.answer(limits)
         record = json.loads(answer) if isinstance(answer, str) else answer
         return {**record, "peak_gb": round(peak, 3)}
 
     def _gigabytes(self):
         try:
-            return self._memory.memory_info().rss / 1e9
+            family = [self._seen, *self._seen.children(recursive=True)]
+            return sum(each.memory_info().rss for each in family) / 1e9
         except psutil.Error:
             return 0.0
 
@@ -92,7 +109,10 @@ class Child:
         code = self.process.wait()
         self._errors.seek(0)
         lines = self._errors.read().strip().splitlines()[-1:]
-        return _stopped("failed", f"the process ended with {code}. {''.join(lines)}")
+        # Nobody here sends this signal before looking; the system does, when its
+        # memory is used up.
+        status = "memory" if code == -signal.SIGKILL else "failed"
+        return _stopped(status, f"the process ended with {code}. {''.join(lines)}")
 
 
 def _listen(lines, answers):
@@ -103,6 +123,10 @@ def _listen(lines, answers):
 
 
 def _end(process, errors):
+    """End a process and those it started, whatever they are doing."""
+    if os.name == "posix":
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
     process.kill()
     process.wait()
     process.stdin.close()
@@ -123,31 +147,37 @@ def run(task, limits):
     ----------
     task : dict
         "file" and "data_home" for `fetch_adbench`, or the "path" of a file of one's
-        own; "seed"; and "how", the fields of a `Detector`. Whatever else it holds
-        comes back with the result.
+        own; "seed"; "threads"; and "how", the fields of a `Detector`. Whatever else
+        it holds comes back with the result.
     limits : Limits
 
     Returns
     -------
     record : dict
-        The task's other entries and "status": "ok" with the metrics, or "failed",
-        "timeout" or "memory" with an "error".
+        The task's other entries, the limits, and "status": "ok" with the metrics, or
+        "failed", "timeout", "memory" or "no data" with an "error".
     """
     start = time.perf_counter()
-    child = getattr(_here, "child", None)
-    if child is not None and child.threads != limits.threads:
-        child.close()
-        child = None
-    if child is None or child.process.poll() is not None:
-        child = _here.child = Child(limits.threads)
-        ready, _ = child.answer(Limits(seconds=START_SECONDS))
-        if not isinstance(ready, str):
-            child.close()
-            _here.child = None
-            raise RuntimeError(f"A worker could not start: {ready['error']}")
+    child = _child(limits.threads)
     record = child.ask(task, limits)
     if record["status"] in ("timeout", "memory") or child.process.poll() is not None:
         child.close()
         _here.child = None
     kept = {name: task[name] for name in task if name not in NOT_KEPT}
-    return {**kept, **record, "wall": round(time.perf_counter() - start, 3)}
+    wall = round(time.perf_counter() - start, 3)
+    return {**kept, **record, "wall": wall, "limits": limits[1:]}
+
+
+def _child(threads):
+    child = getattr(_here, "child", None)
+    if child is not None and child.threads != threads:
+        child.close()
+        child = None
+    if child is None or child.process.poll() is not None:
+        child = _here.child = Child(threads)
+        ready, _ = child.answer(Limits(seconds=START_SECONDS))
+        if not isinstance(ready, str):
+            child.close()
+            _here.child = None
+            raise RuntimeError(f"A process for tasks did not start: {ready['error']}")
+    return child

@@ -1,5 +1,6 @@
 """Accuracy and speed of many detectors on ADBench."""
 
+import hashlib
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,13 +19,16 @@ from rich.progress import (
 from benchmarks._runner import Plan, Table, execute
 from benchmarks._store import Store, key
 from benchmarks._worker import Limits
-from benchmarks.detectors import choose
+from benchmarks.detectors import FAMILIES, choose
+from skim.datasets import list_adbench
 from skim.datasets._adbench import (
     adbench_files,
     data_home_of,
     dataset_of,
     find_adbench,
+    group_names,
     load_npz,
+    nearest,
     sizes,
 )
 
@@ -57,12 +61,20 @@ def choose_tables(names, *, data_home=None, local=False):
         for file in chosen.values()
         if not local or (home / file.path).exists()
     ]
-    return tables + [_own_table(Path(name)) for name in own]
+    return tables + _own_tables([Path(name) for name in own])
 
 
-def _own_table(path):
-    X, _ = load_npz(path)
-    return Table(path.stem, path.stem, "own", *X.shape, str(path.resolve()))
+def _own_tables(paths):
+    tables = {}
+    for path in paths:
+        X, _ = load_npz(path)
+        if path.stem in tables:
+            raise ValueError(f"two files are called {path.stem}; rename one of them")
+        # By its content as well: a file that has changed is another table.
+        content = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
+        file = f"{path.stem}@{content}"
+        tables[path.stem] = Table(file, path.stem, "own", *X.shape, str(path.resolve()))
+    return list(tables.values())
 
 
 def _files(name):
@@ -70,10 +82,15 @@ def _files(name):
         return adbench_files()
     if name.isdecimal():
         return adbench_files(dataset_of(int(name)))
-    try:
+    if name.lower() in [group.lower() for group in group_names()]:
         return adbench_files(name)
-    except ValueError:
+    try:
         return [find_adbench(name)]
+    except ValueError:
+        names = ["all", *group_names(), *list_adbench()]
+        raise ValueError(
+            f"There is no data set or group {name!r}. {nearest(name, names)}"
+        ) from None
 
 
 def adbench(
@@ -96,11 +113,13 @@ def adbench(
     jobs: Annotated[int, typer.Option(min=1, help="Tasks at a time.")] = 1,
     threads: Annotated[int, typer.Option(min=1, help="Threads of a task.")] = 1,
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds after which a task is ended.")
+        float,
+        typer.Option(min=0, help="Seconds after which a task is ended; 0: never."),
     ] = 600,
     memory: Annotated[
-        float | None, typer.Option(help="Gigabytes beyond which a task is ended.")
-    ] = None,
+        float,
+        typer.Option(min=0, help="Gigabytes beyond which a task is ended; 0: never."),
+    ] = 0,
     output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path(
         "adbench-results"
     ),
@@ -125,33 +144,46 @@ def adbench(
     """
     console = Console()
     home = None if data_home is None else str(data_home.resolve())
+    limits = Limits(threads, timeout or None, memory or None)
+    store = Store(output / "results.jsonl")
     try:
         tables = choose_tables(data or ["tabular"], data_home=home, local=local)
-        detectors = choose(detector or ["skim", "pyod"])
-        store = Store(output / "results.jsonl")
-        plan = Plan(tables, detectors, seeds, store.read(), retry=retry_failed)
-    except (ValueError, ImportError, AttributeError) as error:
+        if not tables:
+            raise ValueError(
+                f"none of these data sets is in {data_home_of(home)}; put them there "
+                "in ADBench's own layout, or leave out --local to download them"
+            )
+        detectors = choose(detector or list(FAMILIES))
+        for each in detectors:
+            _check(each)
+        with store.lock():
+            plan = Plan(
+                tables, detectors, seeds, store.read(), limits, retry=retry_failed
+            )
+            n_done = len(plan.all) - len(plan.todo)
+            console.print(
+                f"{len(tables)} tables, {len(detectors)} detectors: {len(plan.all)} "
+                f"tasks, {n_done} of them done before"
+            )
+            start = time.perf_counter()
+            options = {"jobs": jobs, "dask": dask, "data_home": home}
+            counts = _watch(plan, execute(plan, store, **options), console)
+    except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    if not tables:
-        raise typer.BadParameter(
-            f"none of these data sets is in {data_home_of(home)}; put them there in "
-            "ADBench's own layout, or leave out --local to download them"
-        )
-    n_done = len(plan.all) - len(plan.todo)
-    console.print(
-        f"{len(tables)} tables, {len(detectors)} detectors: {len(plan.all)} tasks, "
-        f"{n_done} of them done before"
-    )
-    limits = Limits(threads, timeout, memory)
-    options = {"jobs": jobs, "dask": dask, "data_home": home}
-    start = time.perf_counter()
-    counts = _watch(plan, execute(plan, limits, store, **options), console)
     seconds = time.perf_counter() - start
     told = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
     console.print(
         f"{sum(counts.values())} tasks in {seconds:.0f} s ({told or 'none'}). "
         f"Results are in {store.path}"
     )
+
+
+def _check(detector):
+    """Say early, and whose fault it is, if a detector cannot be made."""
+    try:
+        detector.build()
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"{detector.name} cannot be made: {error}") from error
 
 
 def _watch(plan, records, console):

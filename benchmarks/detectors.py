@@ -3,6 +3,7 @@
 import difflib
 import hashlib
 import inspect
+import re
 from importlib import import_module
 from typing import NamedTuple
 
@@ -20,10 +21,12 @@ class Detector(NamedTuple):
         """Whether its scores depend on a random state that can be set."""
         return _takes(self._factory(), "random_state")
 
-    def build(self, *, seed=None, n_features=1):
+    def build(self, *, seed=None, n_features=1, threads=1):
         """Make an instance for a table of so many features."""
         factory = self._factory()
         params = dict(self.params)
+        if threads > 1 and _takes(factory, "n_jobs"):
+            params["n_jobs"] = threads
         if seed is not None and self.takes_seed:
             params["random_state"] = seed
         required = inspect.signature(factory).parameters.get("n_features")
@@ -38,6 +41,7 @@ class Detector(NamedTuple):
         for name in ("random_state", "n_features"):
             settings.pop(name, None)
         text = repr((self.path, sorted((self.params | settings).items(), key=str)))
+        text = re.sub(r" at 0x\w+", "", text)  # where an object is says nothing
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     def _factory(self):
@@ -116,9 +120,10 @@ def choose(names):
         elif ":" in name:
             title, _, path = name.rpartition("=")
             title = title or path.split(":")[1]
-            if title in DETECTORS:
-                raise ValueError(f"{title!r} is taken; give another: NAME={path}")
             found = [Detector(title, path, {}, "own")]
+            taken = {each.lower() for each in (*DETECTORS, *chosen)}
+            if title.lower() in taken and chosen.get(title) != found[0]:
+                raise ValueError(f"{title!r} is taken; give another: NAME={path}")
         else:
             found = [_known(name)]
         chosen |= {each.name: each for each in found}

@@ -53,11 +53,7 @@ def speed(
         runs = [_in_process(code, name, dataset) for _ in range(repeat)]
         seconds, peak = min(runs)
         table.add_row(name, dataset, f"{seconds:.2f}", f"{peak:.0f}")
-    for statement in (
-        "import skim",
-        "from skim import ALTBIDetector",
-        "import sklearn",
-    ):
+    for statement in IMPORTS:
         code = f"import time; t = time.perf_counter(); {statement}; "
         code += "print(time.perf_counter() - t, 0)"
         seconds, _ = min(_in_process(code) for _ in range(repeat))

@@ -6,7 +6,7 @@ from matplotlib.patches import Patch
 
 from benchmarks.detectors import DEEP
 from benchmarks.report._compare import compare_with_published
-from benchmarks.report._summary import REFERENCE, family_of
+from benchmarks.report._summary import REFERENCE
 
 # From dark to light, so that they differ in grey as well.
 COLOURS = {"skim": "#0b3c5d", "pyod": "#6fa8c9", "own": "#b5651d", "published": "white"}
@@ -49,6 +49,11 @@ def _bars(axes, names, values, families):
     _clean(axes)
 
 
+def _floor(values):
+    """Where bars may begin so that their differences, and all of them, are seen."""
+    return max(np.floor((min(values) - 0.05) * 10) / 10, 0)
+
+
 def _legend(figure, families, **options):
     handles = [
         Patch(
@@ -74,8 +79,9 @@ def draw_averages(summary):
     for axes, metric in zip(figure.subplots(1, 2), NAMES, strict=True):
         ordered = complete.sort_values(metric, ascending=False)
         _bars(axes, ordered["detector"], ordered[metric], ordered["family"])
-        axes.set_title(f"mean {NAMES[metric]} over {ordered['n_sets'].max()} tables")
-        axes.set_xlim(left=0.4 if metric == "auroc" else 0)
+        n_sets = ordered["n_sets"].max()
+        axes.set_title(f"mean {NAMES[metric]}, {n_sets} {summary.group_name}")
+        axes.set_xlim(left=_floor(ordered[metric]))
         for label in axes.get_yticklabels():
             label.set_fontweight("bold" if label.get_text() == REFERENCE else None)
     _legend(figure, complete["family"])
@@ -187,11 +193,11 @@ def draw_accuracy_and_time(summary):
             fontweight="bold" if row.detector == REFERENCE else None,
         )
     axes.set_xscale("log")
-    axes.set_xlabel("median seconds of processor time for a table, one thread")
-    axes.set_ylabel("mean AUROC over the tables it finished")
+    axes.set_xlabel("median seconds of processor time for a data set")
+    axes.set_ylabel("mean AUROC over the sets it finished")
     axes.set_title(
         "circles: skim, triangles: PyOD's deep models, squares: PyOD's others; "
-        "hollow: not all tables finished",
+        "hollow: not all sets finished",
         fontsize=8,
     )
     axes.grid(color="#e6e6e6", zorder=0)
@@ -237,7 +243,7 @@ def draw_time_and_size(summary):
         axes.set_yscale("log")
         axes.set_xlabel(label)
         _clean(axes)
-    rows_axes.set_ylabel("seconds of processor time, one thread")
+    rows_axes.set_ylabel("seconds of processor time")
     handles, labels = rows_axes.get_legend_handles_labels()
     handles.append(Patch(color=GREY))
     labels.append("the others")
@@ -262,14 +268,16 @@ def draw_embeddings(summary):
     panels = figure.subplots(1, len(titles), squeeze=False)[0]
     for axes, title in zip(panels, titles, strict=True):
         mine = results[results["title"] == title].sort_values("auroc", ascending=False)
-        families = [family_of(name) for name in mine["detector"]]
+        families = mine["detector"].map(summary.families)
         _bars(axes, mine["detector"], mine["auroc"], families)
         parts = mine["parts"].iloc[0]
         note = f"{parts} parts" if parts else "all of it"
         axes.set_title(f"{title}, AUROC ({note})", fontsize=8)
-        axes.set_xlim(0.3, 1.1)
+        axes.set_xlim(_floor(mine["auroc"]), 1.1)
         axes.tick_params(labelsize=7)
-    _legend(figure, [family_of(name) for name in results["detector"]], fontsize=8)
+    _legend(
+        figure, [summary.families[name] for name in results["detector"]], fontsize=8
+    )
     return figure
 
 
@@ -304,8 +312,8 @@ def draw_ablation(summary):
         for bars in (ours, theirs):
             axes.bar_label(bars, fmt="%.3f", fontsize=8, padding=2)
         axes.set_xticks(places, names)
-        axes.set_title(f"{method}, {len(sets)} tables that all have", fontsize=9)
-        axes.set_ylim(0.7, 0.86)
+        axes.set_title(f"{method}, the {len(sets)} sets that all have", fontsize=9)
+        axes.set_ylim(_floor([*measured, *np.nan_to_num(published, nan=1)]))
         _clean(axes)
     panels[0].set_ylabel("mean AUROC")
     _legend(figure, ["skim", "published"])

@@ -14,14 +14,15 @@ from benchmarks.report._figures import figures
 from benchmarks.report._summary import METRICS, REFERENCE, Summary
 
 CAPTIONS = {
-    "averages": "Means over the tabular sets, of the detectors that finished all of "
-    "them. Hatched bars are published values of methods that were not run.",
-    "critical_difference": "Mean ranks over the tabular sets, best to the left. A bar "
-    "joins detectors whose ranks the data cannot tell apart.",
+    "averages": "Means of the detectors with a result on every set. Hatched bars are "
+    "published values of baselines that were not run.",
+    "critical_difference": "Mean ranks of the detectors that were run, best to the "
+    "left. A bar joins those whose ranks the data cannot tell apart.",
     "accuracy_and_time": "Accuracy against time. Up and to the left is better.",
     "time_and_size": "Time against the size of the data; medians of half powers of "
     "ten.",
-    "embeddings": "Embeddings of images and texts.",
+    "embeddings": "The other data sets, by AUROC; only detectors with a result on "
+    "every part that was run.",
     "ablation": "The original method, with the EMA warm-up, and skim's default.",
 }
 
@@ -57,6 +58,9 @@ def write_report(summary, folder):
         The page of HTML, which needs no other file.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for name in CAPTIONS:
+        for suffix in ("svg", "png"):
+            (folder / f"{name}.{suffix}").unlink(missing_ok=True)
     tables = _write_tables(summary, folder)
     pictures = []
     for name, figure in figures(summary).items():
@@ -73,6 +77,8 @@ def write_report(summary, folder):
     html = environment.get_template("report.html").render(
         findings=findings(summary),
         averages=summary.averages.to_dict("records"),
+        group_name=summary.group_name,
+        left_out=summary.left_out,
         reference=REFERENCE,
         pictures=pictures,
         comparisons={metric: _cells(tables[metric]) for metric in METRICS},
@@ -126,44 +132,58 @@ def findings(summary):
     if mine["complete"]:
         for metric in METRICS:
             place = 1 + int((measured[metric] > mine[metric]).sum())
-            overall = 1 + int((complete[metric] > mine[metric]).sum())
             sentences.append(
-                f"By mean {metric.upper()} over {mine['n_sets']} tables, {REFERENCE} "
-                f"({mine[metric]:.4f}) is number {place} of the {len(measured)} "
-                f"detectors measured on all of them, and number {overall} of "
-                f"{len(complete)} with the published ones."
+                f"By mean {metric.upper()} over {mine['n_sets']} {summary.group_name}, "
+                f"{REFERENCE} ({mine[metric]:.4f}) is number {place} of the "
+                f"{len(measured)} detectors with a result on all of them."
             )
+            if summary.published:
+                best = complete[complete["family"] == "published"]
+                best = best.loc[best[metric].idxmax()]
+                sentences.append(
+                    f"The best of the {len(summary.published)} baselines known only "
+                    f"from their published {metric.upper()} is {best['detector']}, "
+                    f"with {best[metric]:.3f}."
+                )
     sentences += _incomplete(averages[~averages["complete"]])
-    deep = averages[averages["detector"].isin(DEEP)].dropna(subset="median_seconds")
-    if len(deep) and mine["median_seconds"] > 0:
-        ratios = deep.set_index("detector")["median_seconds"] / mine["median_seconds"]
-        told = ", ".join(f"{name} {ratio:.1f}" for name, ratio in ratios.items())
-        sentences.append(
-            f"The median time of {REFERENCE} on a table is "
-            f"{mine['median_seconds']:.1f} s. PyOD's deep models take so many times "
-            f"as long: {told}."
-        )
+    sentences += _ratios(summary)
     duels = summary.duels()
-    worst = duels[duels["detector"].isin(measured["detector"])]
-    if len(worst):
-        closest = worst.iloc[0]
+    rivals = duels[duels["detector"].isin(measured["detector"])]
+    if len(rivals):
+        rival = rivals.iloc[0]
         sentences.append(
-            f"Closest is {closest['detector']}: {REFERENCE} is better on "
-            f"{closest['wins']} tables, equal on {closest['ties']} and worse on "
-            f"{closest['losses']}."
+            f"The strongest rival is {rival['detector']}: {REFERENCE} is better on "
+            f"{rival['wins']} sets, equal on {rival['ties']} and worse on "
+            f"{rival['losses']}."
         )
-    gaps = _largest_losses(summary)
-    if gaps:
-        sentences.append(f"{REFERENCE} loses most to the best measured on {gaps}.")
+    if losses := _largest_losses(summary):
+        sentences.append(f"{REFERENCE} loses most to the best measured on {losses}.")
     return sentences
 
 
 def _incomplete(rows):
     for row in rows.itertuples():
         yield (
-            f"{row.detector} has results on {row.n_sets} tables only: AUROC "
+            f"{row.detector} has results on {row.n_sets} sets only: AUROC "
             f"{row.auroc:.4f}, where {REFERENCE} has {row.reference_auroc:.4f} on the "
             "same ones."
+        )
+
+
+def _ratios(summary):
+    """Compare median times, each on the files that both were tried on."""
+    mine = summary.seconds(REFERENCE)
+    told = []
+    for name in DEEP:
+        theirs = summary.seconds(name)
+        common = mine.index.intersection(theirs.index)
+        if len(common):
+            ratio = theirs[common].median() / mine[common].median()
+            told.append(f"{name} {ratio:.1f} times ({len(common)} sets)")
+    if told:
+        yield (
+            f"The median time of {REFERENCE} is {mine.median():.1f} s. PyOD's deep "
+            f"models take, on the same sets: {', '.join(told)}."
         )
 
 

@@ -8,28 +8,29 @@ import pandas as pd
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
 from benchmarks._store import Store
-from benchmarks.detectors import DETECTORS
 from skim.datasets import load_published_scores
 from skim.datasets._adbench import adbench_files
 
 METRICS = ("auroc", "auprc")
-SUFFIXES = {"image-vit": " (ViT)", "text-roberta": " (RoBERTa)"}
 REFERENCE = "ALTBI"
-PUBLISHED_ONLY = (
-    "DAGMM",
-    "DROCC",
-    "GOAD",
-    "ICL",
-    "PlanarFlow",
-    "DDPM",
-    "DTE-NP",
-    "DTE-IG",
-    "DTE-C",
-)
+SUFFIXES = {"image-vit": " (ViT)", "text-roberta": " (RoBERTa)"}
+GROUP_NAMES = {
+    "tabular": "tables",
+    "own": "tables of your own",
+    "image": "image sets (ResNet18)",
+    "image-vit": "image sets (ViT)",
+    "text": "text sets (BERT)",
+    "text-roberta": "text sets (RoBERTa)",
+}
 
 
 class Summary:
     """What the records of a run say.
+
+    Of a detector that was run with several settings, the last ones count. A file
+    that fewer than half of the detectors of its group were run on is left out: the
+    run was cut short there. A detector that failed on one part of a data set has no
+    value for the data set, so that all values are over the same parts.
 
     Parameters
     ----------
@@ -40,10 +41,17 @@ class Summary:
     ----------
     results : DataFrame
         One row a data set and detector: means over seeds and then over parts,
-        "seeds" (the fewest of a part), "parts", and "title", the data set with its
-        embedding.
+        "seeds" (the fewest of a part), "parts" (such as "2 of 10" if not all were
+        run), and "title", the data set with its embedding.
     failures : DataFrame
         The tasks without a result, and why.
+    families : dict of str to str
+        "skim", "pyod" or "own", for each detector.
+    left_out : list of str
+        The files that were left out.
+    group : str
+        The group that averages are over: the tables of ADBench if there are any,
+        or else the one with most data sets.
     """
 
     @classmethod
@@ -56,24 +64,41 @@ class Summary:
         frame = pd.DataFrame(records)
         if frame.empty or not (frame["status"] == "ok").any():
             raise ValueError("There is no result to report.")
+        frame = frame[frame["status"] != "no data"]
+        last = frame.groupby("detector")["settings"].transform("last")
+        frame = frame[frame["settings"] == last]
+        self.families = dict(zip(frame["detector"], frame["family"], strict=True))
+        self.left_out = _hardly_begun(frame)
+        frame = frame[~frame["file"].isin(self.left_out)]
         self.failures = frame[frame["status"] != "ok"].reindex(
             columns=["dataset", "file", "group", "detector", "seed", "status", "error"]
         )
-        self.results = _per_dataset(frame[frame["status"] == "ok"])
+        self._times = _times(frame)
+        self.results = _per_dataset(frame)
+        sets = self.results.groupby("group")["dataset"].nunique()
+        self.group = "tabular" if "tabular" in sets else sets.idxmax()
 
     @property
-    def group(self):
-        """The group that averages are over: the tables, if there are any."""
-        groups = list(self.results["group"])
-        return "tabular" if "tabular" in groups else groups[0]
+    def group_name(self):
+        """What to call the sets that averages are over."""
+        return GROUP_NAMES[self.group]
 
-    def table(self, metric):
-        """Return data sets by detectors; published-only methods come last."""
+    @cached_property
+    def published(self):
+        """The published baselines that were not run."""
+        if self.group != "tabular":
+            return []
+        names = load_published_scores()
+        ours = ("ALTBI", "ODIM")
+        return [n for n in names if n not in self.families and not n.startswith(ours)]
+
+    def table(self, metric, *, published=True):
+        """Return data sets by detectors; published methods come last."""
         chosen = self.results[self.results["group"] == self.group]
         wide = chosen.pivot(index="dataset", columns="detector", values=metric)
-        published = load_published_scores(metric)
-        for name in PUBLISHED_ONLY if self.group == "tabular" else ():
-            wide[name] = [published[name][dataset] for dataset in wide.index]
+        scores = load_published_scores(metric)
+        for name in self.published if published else ():
+            wide[name] = [scores[name][dataset] for dataset in wide.index]
         return wide
 
     @cached_property
@@ -83,11 +108,13 @@ class Summary:
         "complete" tells whether there is a result on every one of them; the means
         of the others are over fewer sets, and `reference_auroc` and
         `reference_auprc` are those of the default ALTBI on the same ones.
+        "median_seconds" counts a task that ran out of time with its limit.
         """
         tables = {metric: self.table(metric) for metric in METRICS}
+        mine = self.results[self.results["group"] == self.group]
         rows = []
         for name in tables["auroc"]:
-            row = {"detector": name, "family": family_of(name)}
+            row = {"detector": name, "family": self.families.get(name, "published")}
             for metric, table in tables.items():
                 done = table[name].notna()
                 row[metric] = table[name][done].mean()
@@ -96,10 +123,8 @@ class Summary:
                 )
             row["n_sets"] = int(done.sum())
             row["complete"] = bool(done.all())
-            chosen = self.results["group"] == self.group
-            mine = self.results[chosen & (self.results["detector"] == name)]
-            row["seeds"] = mine["seeds"].min() if len(mine) else np.nan
-            row["median_seconds"] = mine["cpu_seconds"].median()
+            row["seeds"] = mine[mine["detector"] == name]["seeds"].min()
+            row["median_seconds"] = self.seconds(name).median()
             rows.append(row)
         frame = pd.DataFrame(rows).sort_values(
             ["complete", "auroc"], ascending=[False, False], ignore_index=True
@@ -109,15 +134,20 @@ class Summary:
             frame[f"{metric}_rank"] = frame["detector"].map(ranks)
         return frame
 
+    def seconds(self, detector):
+        """Processor time by file of `group`; the limit where it ran out of time."""
+        times = self._times[self._times["group"] == self.group]
+        return times[times["detector"] == detector].set_index("file")["seconds"]
+
     def mean_ranks(self, metric):
-        """Return the mean rank of every complete detector; 1 is the best."""
-        table = self.table(metric).dropna(axis=1)
+        """Return the mean rank of every complete detector that was run."""
+        table = self.table(metric, published=False).dropna(axis=1)
         ranks = rankdata(-table.to_numpy(), axis=1)
         return pd.Series(ranks.mean(axis=0), index=table.columns).sort_values()
 
     def critical_difference(self, metric, alpha=0.05):
         """Return the mean ranks, Nemenyi's critical difference and Friedman's p."""
-        table = self.table(metric).dropna(axis=1)
+        table = self.table(metric, published=False).dropna(axis=1)
         n_sets, n_detectors = table.shape
         ranks = self.mean_ranks(metric)
         if n_detectors < 3 or n_sets < 2:
@@ -130,30 +160,46 @@ class Summary:
     def duels(self, metric="auroc"):
         """Return, per detector, on how many sets the reference wins and loses."""
         table = self.table(metric)
+        columns = ["detector", "wins", "ties", "losses", "mean_gap"]
         if REFERENCE not in table:
-            return pd.DataFrame(columns=["detector", "wins", "ties", "losses"])
+            return pd.DataFrame(columns=columns)
         rows = []
         for name in table.columns.drop(REFERENCE):
             gap = (table[REFERENCE] - table[name]).dropna().round(3)
             counts = ((gap > 0).sum(), (gap == 0).sum(), (gap < 0).sum())
             rows.append((name, *map(int, counts), gap.mean()))
-        columns = ["detector", "wins", "ties", "losses", "mean_gap"]
         return pd.DataFrame(rows, columns=columns).sort_values("mean_gap")
 
 
-def family_of(name):
-    """Return "skim", "pyod", "published" or "own"."""
-    if name in DETECTORS:
-        return DETECTORS[name].family
-    return "published" if name in PUBLISHED_ONLY else "own"
+def _hardly_begun(frame):
+    n_detectors = frame.groupby("group")["detector"].nunique()
+    tried = frame.groupby(["group", "file"])["detector"].nunique()
+    few = [n < n_detectors[group] / 2 for (group, _), n in tried.items()]
+    return sorted(tried.index.get_level_values("file")[few])
+
+
+def _times(frame):
+    """Mean processor time by detector and file, the limit for what ran out of it."""
+    frame = frame[frame["status"].isin(["ok", "timeout"])]
+    if "cpu_seconds" not in frame:
+        frame = frame.assign(cpu_seconds=np.nan)
+    limits = [
+        limit[0] if status == "timeout" else np.nan
+        for status, limit in zip(frame["status"], frame["limits"], strict=True)
+    ]
+    seconds = frame["cpu_seconds"].fillna(pd.Series(limits, frame.index))
+    names = ["group", "detector", "file"]
+    times = frame.assign(seconds=seconds).dropna(subset="seconds")
+    return times.groupby(names, as_index=False)["seconds"].mean()
 
 
 def _per_dataset(frame):
-    for column in ("seconds", "cpu_seconds", "peak_gb"):
-        if column not in frame:
-            frame = frame.assign(**{column: np.nan})
+    """Means over seeds and parts, where there is a result for every part."""
     names = ["dataset", "group", "detector"]
+    n_parts = frame.groupby(["dataset", "group"])["file"].nunique()
     values = ["auroc", "auprc", "seconds", "cpu_seconds", "peak_gb", "n", "p"]
+    frame = frame[frame["status"] == "ok"]
+    frame = frame.reindex(columns=dict.fromkeys([*frame.columns, *values]))
     parts = frame.groupby([*names, "file"], as_index=False).agg(
         **{value: (value, "mean") for value in values}, seeds=("seed", "nunique")
     )
@@ -162,11 +208,15 @@ def _per_dataset(frame):
         seeds=("seeds", "min"),
         n_parts=("file", "nunique"),
     )
-    all_parts = pd.Series(
-        [(file.dataset, file.group) for file in adbench_files()]
-    ).value_counts()
-    total = [all_parts.get((row.dataset, row.group), 1) for row in sets.itertuples()]
-    counts = zip(sets["n_parts"], total, strict=True)
-    sets["parts"] = ["" if n == m else f"{n} of {m}" for n, m in counts]
+    places = pd.MultiIndex.from_frame(sets[["dataset", "group"]])
+    sets = sets[sets["n_parts"].to_numpy() == n_parts.loc[places].to_numpy()]
+    files = pd.Series([(file.dataset, file.group) for file in adbench_files()])
+    known = files.value_counts()
+    sets["parts"] = [
+        f"{row.n_parts} of {known[row.dataset, row.group]}"
+        if row.group != "own" and row.n_parts < known[row.dataset, row.group]
+        else ""
+        for row in sets.itertuples()
+    ]
     sets["title"] = sets["dataset"] + sets["group"].map(SUFFIXES).fillna("")
-    return sets.drop(columns="n_parts")
+    return sets.drop(columns="n_parts").reset_index(drop=True)

@@ -100,9 +100,10 @@ def fetch_adbench(name_or_number, *, data_home=None, return_X_y=False, as_frame=
     Returns
     -------
     data : Bunch or tuple
-        With `data`, `target` (0 for inliers, 1 for outliers), `feature_names`,
-        `target_names`, `name`, `dataset` (what it is a part of), `number`,
-        `category`, `filename` and `DESCR`.
+        With `data`, `target` (0 for inliers, 1 for outliers), `frame` (both
+        together, if `as_frame`), `feature_names`, `target_names`, `name`,
+        `dataset` (what it is a part of), `number`, `category`, `filename` and
+        `DESCR`.
 
     References
     ----------
@@ -120,17 +121,20 @@ def fetch_adbench(name_or_number, *, data_home=None, return_X_y=False, as_frame=
     path = _verified_path(file, data_home_of(data_home))
     X, y = load_npz(path)
     feature_names = [f"feature_{i}" for i in range(X.shape[1])]
+    frame = None
     if as_frame:
         import pandas as pd
 
         X = pd.DataFrame(X, columns=feature_names)
         y = pd.Series(y, name="outlier")
+        frame = X.assign(outlier=y)
     if return_X_y:
         return X, y
     part = "" if file.name == file.dataset else f", a part of {file.dataset}"
     return Bunch(
         data=X,
         target=y,
+        frame=frame,
         feature_names=feature_names,
         target_names=["inlier", "outlier"],
         name=file.name,
@@ -210,9 +214,16 @@ def adbench_files(group=None):
         or (wanted == file.dataset.lower() and "/" not in file.name)
     ]
     if not found:
-        names = [*FOLDERS, *FOLDERS.values(), *{file.dataset for file in catalogue}]
-        raise ValueError(f"There is no group {group!r}. {_nearest(group, names)}")
+        raise ValueError(
+            f"There is no group {group!r}. {nearest(group, group_names())}"
+        )
     return found
+
+
+def group_names():
+    """Return everything that can be passed to `list_adbench`."""
+    datasets = dict.fromkeys(file.dataset for file in _catalogue())
+    return [*FOLDERS, *FOLDERS.values(), *datasets]
 
 
 def find_adbench(name_or_number):
@@ -221,7 +232,7 @@ def find_adbench(name_or_number):
     Besides the names of `list_adbench`, paths in ADBench's layout and tables with
     their number, such as "6_cardio", are understood.
     """
-    if isinstance(name_or_number, Integral):
+    if isinstance(name_or_number, Integral) and not isinstance(name_or_number, bool):
         name_or_number = dataset_of(name_or_number)
     if not isinstance(name_or_number, str):
         raise TypeError(
@@ -244,11 +255,12 @@ def find_adbench(name_or_number):
             f"{name_or_number!r} comes in {len(parts)} parts, each a task of its own; "
             f"fetch one of them: {', '.join(parts)}."
         )
-    near = _nearest(name_or_number, [file.name for file in _catalogue()])
+    near = nearest(name_or_number, [file.name for file in _catalogue()])
     raise ValueError(f"ADBench has no data set {name_or_number!r}. {near}")
 
 
-def _nearest(name, names):
+def nearest(name, names):
+    """Say which of some names is like the given one."""
     lower = {each.lower(): each for each in names}
     near = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)
     if near:
@@ -311,6 +323,7 @@ def _download(file, path):
             logger.setLevel(level)
         if not _is_intact(arrived, file):
             raise ValueError("what arrived has the wrong checksum")
+        arrived.chmod(0o644)  # others may use the same folder
         arrived.replace(path)
 
 
@@ -332,7 +345,15 @@ def load_npz(path):
     """Return data and labels of a file in ADBench's format."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            X, y = arrays["X"], arrays["y"]
+            X = np.asarray(arrays["X"], dtype=np.float64)
+            y = arrays["y"].astype(int).ravel()
     except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} holds no arrays X and y ({error}).") from error
-    return np.asarray(X, dtype=np.float64), y.astype(int).ravel()
+    if X.ndim != 2 or len(X) != len(y):
+        raise ValueError(
+            f"X in {path} should have one row for each of the {len(y)} labels in y; "
+            f"its shape is {X.shape}."
+        )
+    if set(y) != {0, 1}:
+        raise ValueError(f"y in {path} should be 1 for outliers and 0 for all others.")
+    return X, y

@@ -331,7 +331,7 @@ def _nonzero_columns(coef):
     n_columns = int(coef.count_nonzero(1).max())
     if n_columns > coef.shape[1] // 2:
         return None
-    return coef.topk(max(n_columns, 1), dim=1, sorted=False).indices
+    return coef.abs().topk(max(n_columns, 1), dim=1, sorted=False).indices
 
 
 def _gather(inputs, columns):

@@ -1,9 +1,12 @@
 """Detectors that behave in ways the benchmark has to cope with."""
 
 import os
+import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
+import torch
 
 
 class Good:
@@ -69,4 +72,41 @@ class TooFew(Good):
 
 class Deterministic(Good):
     def __init__(self):
+        super().__init__()
+
+
+class Meddler(Good):
+    """Leaves the process other than it was."""
+
+    def fit(self, X):
+        torch.set_num_threads(2)
+        torch.set_default_dtype(torch.float64)
+        np.seterr(all="raise")
+        return super().fit(X)
+
+
+class Probe(Good):
+    """Fails unless the process is as it should be."""
+
+    def fit(self, X):
+        assert torch.get_num_threads() == 1
+        assert torch.get_default_dtype() == torch.float32
+        assert np.geterr()["divide"] == "warn"
+        assert os.environ["OMP_NUM_THREADS"] == "1"
+        return super().fit(X)
+
+
+class Parent(Good):
+    """Starts a process of its own and waits for it."""
+
+    def fit(self, X):
+        if len(X) > 100:
+            process = subprocess.Popen(["sleep", "1000"])
+            Path(os.environ["SKIM_TEST_PID_FILE"]).write_text(str(process.pid))
+            process.wait()
+        return super().fit(X)
+
+
+class Demanding(Good):
+    def __init__(self, something):
         super().__init__()

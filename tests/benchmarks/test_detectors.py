@@ -24,12 +24,16 @@ def test_families_names_and_paths_can_be_chosen():
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [("iforst", "Did you mean 'IForest'"), ("ALTBI=a:b", "'ALTBI' is taken")],
+    ("names", "message"),
+    [
+        (["iforst"], "Did you mean 'IForest'"),
+        (["altbi=a:b"], "'altbi' is taken"),
+        (["a:Mine", "b:Mine"], "'Mine' is taken"),
+    ],
 )
-def test_unknown_and_taken_names_get_advice(name, message):
+def test_unknown_and_taken_names_get_advice(names, message):
     with pytest.raises(ValueError, match=message):
-        choose([name])
+        choose(names)
 
 
 def test_fingerprint_follows_the_parameters():
@@ -38,6 +42,7 @@ def test_fingerprint_follows_the_parameters():
 
     assert fingerprint() == fingerprint(epochs=90)
     assert fingerprint() != fingerprint(epochs=91)
+    assert fingerprint(verbose=object()) == fingerprint(verbose=object())
 
 
 def test_seeds_are_for_those_that_take_them():
@@ -60,6 +65,18 @@ def test_seeds_are_for_those_that_take_them():
 )
 def test_outliers_score_high_whatever_the_convention(detector, table, is_outlier):
     assert measure(detector, table, is_outlier * 1).auroc > 0.9
+
+
+def test_a_sign_that_cannot_be_known_is_not_guessed(table, is_outlier):
+    class Unknown:
+        def fit(self, X):
+            return self
+
+        def decision_function(self, X):
+            return X[:, 0]
+
+    with pytest.raises(ValueError, match="OutlierMixin"):
+        measure(Unknown(), table, is_outlier)
 
 
 @pytest.mark.parametrize(

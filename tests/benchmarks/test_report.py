@@ -9,13 +9,15 @@ from typer.testing import CliRunner
 
 from benchmarks.__main__ import app
 from benchmarks._store import Store
+from benchmarks.detectors import DETECTORS
 from benchmarks.report import Summary, compare_with_published, write_report
 from benchmarks.report._figures import indistinguishable
+from benchmarks.report._page import findings
 
 TABLES = ("cardio", "wine", "glass", "thyroid", "Pima")
 
 
-def made_up(detectors, *, files=TABLES, group="tabular", seeds=(0, 1)):
+def made_up(detectors, *, files=TABLES, group="tabular", seeds=(0, 1), settings="s"):
     """Records whose AUROC is the detector's own, a little more with each seed."""
     return [
         {
@@ -23,7 +25,10 @@ def made_up(detectors, *, files=TABLES, group="tabular", seeds=(0, 1)):
             "dataset": file.split("_")[0],
             "group": group,
             "detector": detector,
-            "settings": "s",
+            "family": DETECTORS[detector].family if detector in DETECTORS else "own",
+            "settings": settings,
+            "threads": 1,
+            "limits": [600, None],
             "seed": seed,
             "status": "ok",
             "auroc": value + 0.01 * seed,
@@ -68,6 +73,49 @@ def test_only_complete_detectors_are_ranked(records):
     assert averages.index[-1] == "kNN"
     assert averages.loc["ALTBI", "auroc_rank"] < averages.loc["IForest", "auroc_rank"]
     assert averages.loc["DTE-C", "family"] == "published"
+
+
+def test_the_last_settings_count():
+    rows = made_up({"ALTBI": 0.5}, settings="old") + made_up({"ALTBI": 0.9})
+    (value,) = set(Summary(rows).results["auroc"].round(6))
+    assert value == 0.905
+
+
+def test_a_table_that_was_hardly_begun_is_left_out(records):
+    more = made_up({"ALTBI": 0.1}, files=["donors"])
+    summary = Summary([*records, *more])
+    assert summary.left_out == ["donors"]
+    assert summary.averages.set_index("detector").loc["IForest", "complete"]
+
+
+def test_only_equal_parts_are_compared():
+    rows = made_up({"ALTBI": 0.7, "IForest": 0.6}, files=["SVHN_0"], group="image")
+    rows += made_up({"ALTBI": 0.7}, files=["SVHN_1"], group="image")
+    failed = rows[0] | {"detector": "IForest", "file": "SVHN_1", "status": "failed"}
+    results = Summary([*rows, failed]).results
+    assert list(results["detector"]) == ["ALTBI"]
+
+
+def test_measured_detectors_replace_published_ones():
+    summary = Summary(made_up({"ALTBI": 0.9, "DAGMM": 0.99}))
+    assert "DAGMM" not in summary.published
+    assert "IForest" in summary.published
+    averages = summary.averages.set_index("detector")
+    assert averages.loc["DAGMM", "auroc"] == pytest.approx(0.995)
+    assert averages.loc["DAGMM", "family"] == "own"
+    assert averages.loc["IForest", "family"] == "published"
+    assert set(summary.mean_ranks("auroc").index) == {"ALTBI", "DAGMM"}
+
+
+def test_running_out_of_time_counts_as_the_limit():
+    rows = made_up({"ALTBI": 0.9, "VAE": 0.8}, seeds=[0])
+    for row in rows:
+        if row["detector"] == "VAE" and row["file"] != "wine":
+            row |= {"status": "timeout", "error": "late"}
+            del row["cpu_seconds"]
+    summary = Summary(rows)
+    assert summary.averages.set_index("detector").loc["VAE", "median_seconds"] == 600
+    assert any("VAE 600.0 times (5 sets)" in each for each in findings(summary))
 
 
 def test_critical_difference_is_nemenyis():
@@ -124,9 +172,9 @@ def test_the_page_needs_no_other_file(records, tmp_path):
     assert links.pictures == 6
     assert all(link.startswith("data:") for link in links.found)
     assert "ALTBI (0.9050) is number 1 of the 3 detectors" in html
-    assert "kNN has results on 3 tables only" in html
+    assert "kNN has results on 3 sets only" in html
     assert "&lt;too late&gt;" in html
-    assert "nan" not in html.split("<h2>Tabular sets</h2>")[1].split("<figure")[0]
+    assert "nan" not in html.split("<h2>Averages over")[1].split("<figure")[0]
     comparison = compare_with_published(tmp_path, "auprc")
     assert comparison["published"].notna().all()
     table = pd.read_csv(tmp_path / "report" / "tabular_auroc.csv", index_col=0)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -19,6 +21,7 @@ from benchmarks.adbench import choose_tables
 from benchmarks.detectors import choose
 
 HERE = "tests.benchmarks.detectors"
+LIMITS = Limits()
 
 
 def invoke(*arguments):
@@ -26,8 +29,15 @@ def invoke(*arguments):
 
 
 def record(**entries):
-    task = {"file": "a", "detector": "d", "settings": "s", "seed": 0}
+    task = {"file": "a", "detector": "d", "settings": "s", "threads": 1, "seed": 0}
     return task | {"status": "ok"} | entries
+
+
+def make_plan(sizes, names, n_seeds=1, records=(), limits=LIMITS, **options):
+    """Plan for tables of the given sizes and detectors of the given names."""
+    tables = [Table(name, name, "own", *size) for name, size in sizes.items()]
+    detectors = choose([f"{HERE}:{name}" for name in names])
+    return Plan(tables, detectors, n_seeds, records, limits, **options)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,7 +54,7 @@ def task(own_data):
         (detector,) = choose([f"{HERE}:{name}"])
         how = detector._asdict()
         where = {"file": "first", "path": str(own_data[0]), "data_home": None}
-        return where | {"seed": 0, "how": how, "detector": name}
+        return where | {"seed": 0, "threads": 1, "how": how, "detector": name}
 
     return make
 
@@ -52,21 +62,31 @@ def task(own_data):
 def test_store_survives_a_cut_off_line(tmp_path):
     store = Store(tmp_path / "deep" / "results.jsonl")
     assert store.read() == []
+    store.path.parent.mkdir()
     store.append(record(seed=0))
     with store.path.open("a") as file:
         file.write('{"file": "a", "detec')
     assert store.read() == [record(seed=0)]
     store.append(record(seed=1))
     store.append(record(seed=0, auroc=0.5))
-    assert store.read() == [record(seed=0, auroc=0.5), record(seed=1)]
+    assert store.read() == [record(seed=1), record(seed=0, auroc=0.5)]
+
+
+def test_a_second_run_is_kept_out_of_the_folder(tmp_path):
+    store = Store(tmp_path / "results.jsonl")
+    with store.lock(), pytest.raises(ValueError, match="another run"), store.lock():
+        pass
+    with store.lock():
+        store.append(record())
 
 
 def test_a_task_comes_back_measured(task):
-    result = run(task("Good"), Limits())
+    result = run(task("Good"), LIMITS)
     assert result["status"] == "ok"
     assert (result["n"], result["p"], result["file"]) == (300, 6, "first")
     assert result["auroc"] > 0.9
-    assert result["seconds"] >= 0
+    assert 0 < result["seconds"] < result["wall"]
+    assert "torch" in result["versions"]
     assert result["peak_gb"] > 0.01
     assert not {"path", "how", "data_home"} & set(result)
 
@@ -84,28 +104,42 @@ def test_a_task_comes_back_measured(task):
 )
 def test_a_bad_task_is_recorded_and_the_next_goes_well(task, name, status, message):
     seconds = 1 if name == "Endless" else 120
-    run(task("Good"), Limits())  # has the process ready
+    run(task("Good"), LIMITS)  # has the process ready
     result = run(task(name), Limits(seconds=seconds, gigabytes=1.5))
     assert result["status"] == status
     assert message in result["error"]
     assert "auroc" not in result
-    assert run(task("Good"), Limits())["status"] == "ok"
+    assert run(task("Good"), LIMITS)["status"] == "ok"
 
 
-def test_threads_are_pinned(task, monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert run(task("Good"), Limits(threads=1))["status"] == "ok"
-    process = _worker._here.child.process
-    with open(f"/proc/{process.pid}/environ", "rb") as file:
-        variables = file.read().split(b"\0")
-    assert b"OMP_NUM_THREADS=1" in variables
+def test_what_one_detector_does_to_the_process_is_undone(task):
+    assert run(task("Meddler"), LIMITS)["status"] == "ok"
+    assert run(task("Probe"), LIMITS)["status"] == "ok"
+
+
+def test_what_a_detector_started_ends_with_it(task, tmp_path, monkeypatch):
+    monkeypatch.setenv("SKIM_TEST_PID_FILE", str(tmp_path / "pid"))
+    _worker._here.__dict__.pop("child").close()  # the next one knows the variable
+    result = run(task("Parent"), Limits(seconds=2))
+    assert result["status"] == "timeout"
+    pid = int((tmp_path / "pid").read_text())
+    for _ in range(100):
+        if not psutil.pid_exists(pid):
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("a process is left behind")
+
+
+def test_missing_data_is_not_the_detectors_fault(task, tmp_path):
+    result = run(task("Good") | {"path": str(tmp_path / "nothing.npz")}, LIMITS)
+    assert result["status"] == "no data"
+    assert result["limits"] == (None, None)
 
 
 def test_small_tables_come_first_and_seeds_only_where_they_matter():
     sizes = {"big": (1000, 5), "small": (10, 5)}
-    tables = [Table(name, name, "own", *size) for name, size in sizes.items()]
-    detectors = choose([f"{HERE}:Good", f"{HERE}:Deterministic"])
-    plan = Plan(tables, detectors, 2, [])
+    plan = make_plan(sizes, ["Good", "Deterministic"], n_seeds=2)
     tasks = [(task["seed"], task["file"], task["detector"]) for task in plan.todo]
     assert tasks == [
         (0, "small", "Good"),
@@ -118,16 +152,49 @@ def test_small_tables_come_first_and_seeds_only_where_they_matter():
 
 
 def test_what_is_hopeless_is_not_tried():
-    tables = [Table("a", "a", "own", 100, 5), Table("b", "b", "own", 200, 5)]
-    tables.append(Table("c", "c", "own", 1000, 4))
-    (detector,) = choose([f"{HERE}:Good"])
-    plan = Plan(tables, [detector], 2, [])
-    late = {**plan.todo[0], "status": "timeout", "error": "more than 5 s"}
+    sizes = {"a": (100, 5), "b": (200, 5), "c": (1000, 4)}
+    plan = make_plan(sizes, ["Good"], n_seeds=2, limits=Limits(seconds=5))
+    late = plan.todo[0] | {"status": "timeout", "error": "late", "limits": (5, None)}
     assert late["file"] == "a"
     assert plan.hopeless(plan.todo[1]) is None
     plan.add(late)
     hopeless = [(t["file"], t["seed"]) for t in plan.todo if plan.hopeless(t)]
     assert hopeless == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
+
+
+def test_sizes_of_parts_are_not_relied_on():
+    tables = [Table(f"part_{i}", "parts", "image", 10, 5) for i in range(2)]
+    plan = Plan(tables, choose([f"{HERE}:Good"]), 2, [], Limits(seconds=5))
+    late = plan.todo[0] | {"status": "timeout", "error": "late", "limits": (5, None)}
+    plan.add(late)
+    hopeless = [(t["file"], t["seed"]) for t in plan.todo if plan.hopeless(t)]
+    assert hopeless == [("part_0", 0), ("part_0", 1)]
+
+
+@pytest.mark.parametrize(
+    ("status", "before", "now", "done"),
+    [
+        ("timeout", (5, None), Limits(seconds=5), True),
+        ("timeout", (5, None), Limits(seconds=4), True),
+        ("timeout", (5, None), Limits(seconds=6), False),
+        ("timeout", (5, None), Limits(), False),
+        ("memory", (None, 2), Limits(gigabytes=1), True),
+        ("memory", (None, 2), Limits(gigabytes=3), False),
+        ("memory", (None, None), Limits(), True),
+        ("failed", (5, None), Limits(seconds=6), True),
+        ("no data", (5, None), Limits(seconds=5), False),
+        ("ok", (5, None), Limits(seconds=1), True),
+    ],
+)
+def test_wider_limits_give_another_chance(status, before, now, done):
+    (task,) = make_plan({"a": (10, 2)}, ["Good"]).todo
+    records = [task | {"status": status, "error": "", "limits": before}]
+    plan = make_plan({"a": (10, 2)}, ["Good"], records=records, limits=now)
+    assert (plan.todo == []) == done
+    if status != "ok":
+        again = make_plan({"a": (10, 2)}, ["Good"], 1, records, now, retry=True)
+        assert again.todo == [task]
+        assert again.hopeless(task) is None
 
 
 def test_a_run_is_resumed_without_computing_anything_again(tmp_path, own_data):
@@ -172,7 +239,10 @@ def test_a_killed_run_loses_nothing(tmp_path, own_data):
         ("--detector", f"{HERE}:NoSuchClass", "NoSuchClass"),
         ("--data", "cardoi", "cardio"),
         ("--data", "99", "1 to 57"),
+        ("--data", "tabluar", "'tabular'"),
         ("--data", "no_such_file.npz", "no data set"),
+        ("--detector", f"{HERE}:Demanding", "Demanding cannot be made"),
+        ("--timeout", "-1", "greater than"),
     ],
 )
 def test_unknown_names_are_refused(tmp_path, option, value, message):
@@ -192,6 +262,34 @@ def test_local_leaves_out_what_is_not_here(tmp_path):
     assert "layout" in result.output
 
 
+def test_own_files_are_known_by_their_content(tmp_path, own_data):
+    (before,) = choose_tables([str(own_data[0])])
+    assert (before.dataset, before.group) == ("first", "own")
+    (tmp_path / "other").mkdir()
+    namesake = tmp_path / "other" / "first.npz"
+    namesake.write_bytes(own_data[1].read_bytes())
+    (other,) = choose_tables([str(namesake)])
+    assert other.file != before.file
+    with pytest.raises(ValueError, match="two files are called first"):
+        choose_tables([str(own_data[0]), str(namesake)])
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.zeros(5), np.zeros(5), "one row for each"),
+        (np.zeros((5, 2)), np.zeros(4), "one row for each"),
+        (np.zeros((5, 2)), np.zeros(5), "1 for outliers"),
+        (np.zeros((2, 2)), np.array([1, 2]), "1 for outliers"),
+    ],
+)
+def test_own_files_must_make_sense(tmp_path, X, y, message):
+    np.savez(tmp_path / "bad.npz", X=X, y=y)
+    result = invoke("--data", tmp_path / "bad.npz", "--output", tmp_path / "out")
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())
+
+
 def test_data_sets_in_parts_are_all_taken():
     tables = choose_tables(["48", "imdb", "CV_by_ViT/SVHN_3"])
     assert [table.file for table in tables] == [
@@ -206,7 +304,7 @@ def test_a_dask_cluster_loses_a_worker_and_nothing_else(tmp_path, own_data):
     from distributed import LocalCluster
 
     (table,) = choose_tables([str(own_data[0])])
-    plan = Plan([table], choose([f"{HERE}:slow"]), 12, [])
+    plan = Plan([table], choose([f"{HERE}:slow"]), 12, [], LIMITS)
     store = Store(tmp_path / "results.jsonl")
     options = {
         "n_workers": 2,
@@ -217,7 +315,7 @@ def test_a_dask_cluster_loses_a_worker_and_nothing_else(tmp_path, own_data):
     with LocalCluster(**options) as cluster:
         address = cluster.scheduler_address
         victim = cluster.workers[0].pid
-        for i, _ in enumerate(execute(plan, Limits(), store, dask=address)):
+        for i, _ in enumerate(execute(plan, store, dask=address)):
             if i == 1:
                 os.kill(victim, signal.SIGKILL)
     records = store.read()

@@ -65,7 +65,7 @@ def test_losses_and_gradient_equal_automatic_differentiation(
     shape, n_samples, stretch, zeros
 ):
     network, x, noise = make(shape, n_samples, stretch)
-    row_weights = torch.linspace(0, 1, M * B, dtype=torch.float64).view(M, B)
+    row_weights = torch.linspace(-1, 1, M * B, dtype=torch.float64).view(M, B)
     row_weights[:2, :zeros] = 0
     row_weights[2, : zeros + 3] = 0
     leaf = network.weights.clone().requires_grad_()
