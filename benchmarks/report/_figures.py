@@ -1,12 +1,15 @@
 """The report's pictures, readable in colour and in grey."""
 
 import numpy as np
+import pandas as pd
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.transforms import Bbox
 
 from benchmarks.detectors import DEEP
-from benchmarks.report._compare import compare_with_published
 from benchmarks.report._summary import REFERENCE
+from skim.datasets import load_published_scores
 
 # From dark to light, so that they differ in grey as well.
 COLOURS = {"skim": "#0b3c5d", "pyod": "#6fa8c9", "own": "#b5651d", "published": "white"}
@@ -46,6 +49,7 @@ def _bars(axes, names, values, families):
             bar.set_hatch("////")
     axes.bar_label(bars, fmt="%.3f", padding=2, fontsize=7)
     axes.invert_yaxis()
+    axes.margins(y=0.01)
     _clean(axes)
 
 
@@ -184,14 +188,6 @@ def draw_accuracy_and_time(summary):
             linewidth=0.7,
             zorder=3,
         )
-        axes.annotate(
-            row.detector,
-            (row.median_seconds, row.auroc),
-            xytext=(6, 3),
-            textcoords="offset points",
-            fontsize=8,
-            fontweight="bold" if row.detector == REFERENCE else None,
-        )
     axes.set_xscale("log")
     axes.set_xlabel("median seconds of processor time for a data set")
     axes.set_ylabel("mean AUROC over the sets it finished")
@@ -201,8 +197,40 @@ def draw_accuracy_and_time(summary):
         fontsize=8,
     )
     axes.grid(color="#e6e6e6", zorder=0)
+    axes.margins(x=0.1)
     _clean(axes)
+    points = averages[["median_seconds", "auroc"]].to_numpy()
+    _name_points(axes, points, averages["detector"])
     return figure
+
+
+def _name_points(axes, points, names):
+    """Write each point's name beside it, where no other name is yet."""
+    FigureCanvasAgg(axes.figure).draw()  # lays everything out
+    taken = [
+        Bbox.from_bounds(x - 5, y - 5, 10, 10)
+        for x, y in axes.transData.transform(points)
+    ]
+    for i, (point, name) in enumerate(zip(points, names, strict=True)):
+        others = [box for k, box in enumerate(taken) if k != i]
+        for x, y in ((7, 0), (-7, 0), (0, 8), (0, -8), (7, 9), (-7, -9), (7, -9)):
+            text = axes.annotate(
+                name,
+                point,
+                xytext=(x, y),
+                textcoords="offset points",
+                ha="left" if x > 0 else "right" if x < 0 else "center",
+                va="center",
+                fontsize=8,
+                fontweight="bold" if name == REFERENCE else None,
+            )
+            box = text.get_window_extent()
+            if box.count_overlaps(others) == 0:
+                break
+            text.remove()
+        else:
+            axes.add_artist(text)
+        taken.append(box)
 
 
 STYLES = {
@@ -281,40 +309,57 @@ def draw_embeddings(summary):
     return figure
 
 
+ABLATION = {
+    # step: end of the detector's name here, and of the published method's
+    "raw": ("-paper", ""),
+    "+EMA": ("-paper+EMA", "+EMA"),
+    "+EMA\n+embedding": (None, "+EMA+embedding"),
+    "skim's\ndefault": ("", None),
+}
+
+
 def draw_ablation(summary):
-    """The original methods, the EMA warm-up and the default, measured and published."""
-    steps = {"raw": "-paper", "+EMA": "-paper+EMA", "default": ""}
+    """The original methods step by step, measured and published, and the default."""
     table = summary.table("auroc")
-    methods = [m for m in ("ALTBI", "ODIM") if f"{m}-paper" in table and m in table]
-    if not methods:
+    scores = load_published_scores()
+    methods = [method for method in ("ALTBI", "ODIM") if f"{method}-paper" in table]
+    if not methods or summary.group != "tabular":
         return None
-    figure = Figure(figsize=(4 * len(methods) + 1, 3.2), layout="constrained")
-    compared = compare_with_published(summary.results)
+    figure = Figure(figsize=(4 * len(methods) + 1, 3.4), layout="constrained")
     panels = figure.subplots(1, len(methods), squeeze=False, sharey=True)[0]
+    lowest = 1.0
     for axes, method in zip(panels, methods, strict=True):
-        names = {step: f"{method}{end}" for step, end in steps.items()}
-        names = {step: name for step, name in names.items() if name in table}
-        sets = table[list(names.values())].dropna().index
-        places = np.arange(len(names))
-        measured = [table.loc[sets, name].mean() for name in names.values()]
-        published = [
-            compared[
-                (compared["detector"] == name)
-                & compared["dataset"].isin(sets)
-                & (compared["group"] == summary.group)
-            ]["published"].mean()
-            for name in names.values()
-        ]
-        published[-1] = np.nan if "default" in names else published[-1]
-        style = {"width": 0.38, "edgecolor": "black", "linewidth": 0.6}
-        ours = axes.bar(places - 0.2, measured, color=COLOURS["skim"], **style)
-        theirs = axes.bar(places + 0.2, published, color="white", hatch="////", **style)
-        for bars in (ours, theirs):
-            axes.bar_label(bars, fmt="%.3f", fontsize=8, padding=2)
-        axes.set_xticks(places, names)
-        axes.set_title(f"{method}, the {len(sets)} sets that all have", fontsize=9)
-        axes.set_ylim(_floor([*measured, *np.nan_to_num(published, nan=1)]))
+        ends = [end for end, _ in ABLATION.values() if end is not None]
+        run = [f"{method}{end}" for end in ends if f"{method}{end}" in table]
+        sets = table[run].dropna().index
+        columns = [[], []]
+        for end, published in ABLATION.values():
+            name = None if end is None else f"{method}{end}"
+            columns[0].append(table.loc[sets, name].mean() if name in run else np.nan)
+            known = None if published is None else scores[f"{method}{published}"]
+            columns[1].append(
+                np.nan if known is None else pd.Series(known)[sets].mean()
+            )
+        for values, shift, family in zip(
+            columns, (-0.2, 0.2), ("skim", "published"), strict=True
+        ):
+            bars = axes.bar(
+                np.arange(len(ABLATION)) + shift,
+                values,
+                width=0.38,
+                color=COLOURS[family],
+                edgecolor="black",
+                linewidth=0.6,
+                hatch="////" if family == "published" else None,
+            )
+            labels = ["" if np.isnan(value) else f"{value:.3f}" for value in values]
+            axes.bar_label(bars, labels, fontsize=8, padding=2)
+        axes.set_xticks(range(len(ABLATION)), ABLATION)
+        axes.set_xlim(-0.6, len(ABLATION) - 0.4)
+        axes.set_title(f"{method}, the {len(sets)} tables that all have", fontsize=9)
+        lowest = min(lowest, np.nanmin(columns))
         _clean(axes)
+    panels[0].set_ylim(_floor([lowest]))
     panels[0].set_ylabel("mean AUROC")
     _legend(figure, ["skim", "published"])
     return figure

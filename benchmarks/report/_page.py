@@ -23,7 +23,8 @@ CAPTIONS = {
     "ten.",
     "embeddings": "The other data sets, by AUROC; only detectors with a result on "
     "every part that was run.",
-    "ablation": "The original method, with the EMA warm-up, and skim's default.",
+    "ablation": "The original methods, with the EMA warm-up, with embeddings as well, "
+    "and skim's defaults. Bars are missing where nothing was run or published.",
 }
 
 
