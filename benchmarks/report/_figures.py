@@ -336,10 +336,8 @@ def draw_ablation(summary):
         for end, published in ABLATION.values():
             name = None if end is None else f"{method}{end}"
             columns[0].append(table.loc[sets, name].mean() if name in run else np.nan)
-            known = None if published is None else scores[f"{method}{published}"]
-            columns[1].append(
-                np.nan if known is None else pd.Series(known)[sets].mean()
-            )
+            known = {} if published is None else scores[f"{method}{published}"]
+            columns[1].append(pd.Series(known, dtype=float).reindex(sets).mean())
         for values, shift, family in zip(
             columns, (-0.2, 0.2), ("skim", "published"), strict=True
         ):
