@@ -1,11 +1,16 @@
 """The studies' command line: ``python -m benchmarks --help``."""
 
-import typer
+import sys
 
-from benchmarks.adbench import adbench
-from benchmarks.demo import demo
-from benchmarks.report import report
-from benchmarks.speed import speed
+try:
+    import typer
+
+    from benchmarks.adbench import adbench
+    from benchmarks.demo import demo
+    from benchmarks.report import report
+    from benchmarks.speed import speed
+except ImportError as error:
+    sys.exit(f"{error}. The benchmarks need more than skim: pip install 'skim[bench]'")
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 app.command()(demo)

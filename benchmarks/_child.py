@@ -1,7 +1,8 @@
 """A process that measures one task after another, for `benchmarks._worker`.
 
-Tasks come as lines of JSON on the standard input. For each, the line "started" goes
-back once the data is there and the detector is warm, and then the result as JSON.
+Tasks come as lines of JSON on the standard input. For each, the line "loaded" goes
+back once the data is there, "started" once the detector is warm, and then the result
+as JSON.
 Whatever the detectors themselves print goes elsewhere.
 """
 
@@ -10,6 +11,7 @@ import json
 import os
 import queue
 import random
+import signal
 import sys
 import threading
 import warnings
@@ -24,14 +26,17 @@ def main():
     _import_what_is_shared()
     print("ready", file=answers)
     while True:
-        record = perform(tasks.get(), started=lambda: print("started", file=answers))
+        record = perform(tasks.get(), tell=lambda word: print(word, file=answers))
         print(json.dumps(record), file=answers)
 
 
 def _receive(tasks):
     for line in sys.stdin:
         tasks.put(json.loads(line))
-    os._exit(0)  # whoever asked is gone: even an unfinished task is of no use now
+    # Whoever asked is gone: even an unfinished task is of no use now.
+    if os.name == "posix" and os.getpgrp() == os.getpid():
+        os.killpg(os.getpgrp(), signal.SIGKILL)  # with all that it started
+    os._exit(0)
 
 
 def _import_what_is_shared():
@@ -41,7 +46,7 @@ def _import_what_is_shared():
     import skim  # noqa: F401
 
 
-def perform(task, started):
+def perform(task, tell):
     """Measure one task; see `benchmarks._worker.run` for what it holds."""
     from benchmarks._measure import measure
     from benchmarks.detectors import Detector
@@ -51,6 +56,7 @@ def perform(task, started):
         X, y = _load(task)
     except (OSError, ValueError) as error:
         return {"status": "no data", "error": _describe(error)}
+    tell("loaded")
     try:
         how = Detector(**task["how"])
         _warm_up(how, "C" if X.flags.c_contiguous else "F")
@@ -58,7 +64,7 @@ def perform(task, started):
         detector = how.build(
             seed=task["seed"], n_features=X.shape[1], threads=task["threads"]
         )
-        started()
+        tell("started")
         result = measure(detector, X, y)
     except MemoryError as error:
         return {"status": "memory", "error": _describe(error)}

@@ -70,6 +70,7 @@ class Plan:
         ]
         self._beyond = {}
         self._walls = {}
+        self.absent = {}
         done = set()
         for record in records:
             self.add(record)
@@ -103,6 +104,10 @@ class Plan:
             return known
         table = self.tables[task["file"]]
         return 1 + table.n * table.p / 50_000
+
+    def note_absent(self, record):
+        """Remember, for this run, that a file cannot be had."""
+        self.absent[record["file"]] = record["error"]
 
     def hopeless(self, task):
         """Return the record that says that a task will exceed the limits, or None.
@@ -152,6 +157,9 @@ def execute(plan, store, *, jobs=1, dask=None, data_home=None):
 
     def calls():
         for task in plan.todo:
+            if (error := plan.absent.get(task["file"])) is not None:
+                skipped.append({**task, "status": "no data", "error": error})
+                continue
             if (record := plan.hopeless(task)) is not None:
                 why = f"{record['error']} on {record['file']}, seed {record['seed']}"
                 same = {name: record[name] for name in ("status", "limits")}
@@ -165,6 +173,8 @@ def execute(plan, store, *, jobs=1, dask=None, data_home=None):
     def keep(record):
         store.append(record)
         plan.add(record)
+        if record["status"] == "no data":
+            plan.note_absent(record)
         return record
 
     with _backend(jobs, dask) as parallel:

@@ -40,6 +40,7 @@ class Child:
     def __init__(self, threads):
         self.threads = threads
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        self._errors_before = 0
         variables = dict.fromkeys(THREAD_VARIABLES, str(threads))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks._child"],
@@ -88,11 +89,14 @@ class Child:
 
     def ask(self, task, limits):
         """Perform a task and return its record."""
+        self._errors_before = os.fstat(self._errors.fileno()).st_size
         try:
             self.process.stdin.write(json.dumps(task) + "\n")
         except OSError:
             return self._last_words()
         answer, peak = self.answer(limits._replace(seconds=START_SECONDS))
+        if answer == "loaded\n":
+            answer, peak = self.answer(limits)
         if answer == "started\n":
             answer, peak = self.answer(limits)
         record = json.loads(answer) if isinstance(answer, str) else answer
@@ -107,12 +111,13 @@ class Child:
 
     def _last_words(self):
         code = self.process.wait()
-        self._errors.seek(0)
+        self._errors.seek(self._errors_before)
         lines = self._errors.read().strip().splitlines()[-1:]
         # Nobody here sends this signal before looking; the system does, when its
         # memory is used up.
         status = "memory" if code == -signal.SIGKILL else "failed"
-        return _stopped(status, f"the process ended with {code}. {''.join(lines)}")
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return _stopped(status, f"the process ended with {how}. {''.join(lines)}")
 
 
 def _listen(lines, answers):

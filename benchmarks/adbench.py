@@ -32,6 +32,8 @@ from skim.datasets._adbench import (
     sizes,
 )
 
+MAX_ERRORS = 10  # that are shown at the end
+
 
 def choose_tables(names, *, data_home=None, local=False):
     """Return the tables of some names, numbers or groups.
@@ -168,8 +170,13 @@ def adbench(
             start = time.perf_counter()
             options = {"jobs": jobs, "dask": dask, "data_home": home}
             counts = _watch(plan, execute(plan, store, **options), console)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         raise typer.BadParameter(str(error)) from error
+    except KeyboardInterrupt:
+        console.print(
+            f"Stopped. {store.path} has what is done; the same command goes on."
+        )
+        raise typer.Exit(130) from None
     seconds = time.perf_counter() - start
     told = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
     console.print(
@@ -183,13 +190,15 @@ def _check(detector):
     try:
         detector.build()
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise ValueError(f"{detector.name} cannot be made: {error}") from error
+        what = f"{detector.name} ({detector.path})"
+        raise ValueError(f"{what} cannot be made: {error}") from error
 
 
 def _watch(plan, records, console):
     """Show progress, weighing each task by how long it may take."""
     weights = {key(task): plan.expected_seconds(task) for task in plan.todo}
     counts: Counter = Counter()
+    errors: Counter = Counter()
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -202,6 +211,9 @@ def _watch(plan, records, console):
         bar = progress.add_task("Measuring", total=total, done=0, n=len(weights))
         for record in records:
             counts[record["status"]] += 1
+            if record["status"] != "ok":
+                name, status = record["detector"], record["status"]
+                errors[f"{name}: {status}: {record['error']}"] += 1
             failed = counts.total() - counts["ok"]
             progress.update(
                 bar,
@@ -210,4 +222,8 @@ def _watch(plan, records, console):
                 description=f"{record['detector']} on {record['file']}"
                 + (f" ({failed} failed)" if failed else ""),
             )
+    for error, n in errors.most_common(MAX_ERRORS):
+        console.print(f"{n} × {error}", markup=False, highlight=False)
+    if len(errors) > MAX_ERRORS:
+        console.print(f"... and {len(errors) - MAX_ERRORS} other errors")
     return counts

@@ -5,10 +5,10 @@ import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
 from matplotlib.transforms import Bbox
 
 from benchmarks.detectors import DEEP
-from benchmarks.report._summary import REFERENCE
 from skim.datasets import load_published_scores
 
 # From dark to light, so that they differ in grey as well.
@@ -87,7 +87,8 @@ def draw_averages(summary):
         axes.set_title(f"mean {NAMES[metric]}, {n_sets} {summary.group_name}")
         axes.set_xlim(left=_floor(ordered[metric]))
         for label in axes.get_yticklabels():
-            label.set_fontweight("bold" if label.get_text() == REFERENCE else None)
+            chosen = label.get_text() == summary.reference
+            label.set_fontweight("bold" if chosen else None)
     _legend(figure, complete["family"])
     return figure
 
@@ -106,7 +107,7 @@ def draw_critical_difference(summary):
     figure = Figure(figsize=(9, height), layout="constrained")
     rows = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
     for axes, (metric, ranks, difference, p_value) in zip(rows, panels, strict=True):
-        _draw_ranks(axes, ranks, difference)
+        _draw_ranks(axes, ranks, difference, summary.reference)
         axes.set_title(
             f"mean rank by {NAMES[metric]}; critical difference {difference:.2f} "
             f"(Nemenyi, 5 %); Friedman p = {p_value:.1g}",
@@ -115,7 +116,7 @@ def draw_critical_difference(summary):
     return figure
 
 
-def _draw_ranks(axes, ranks, difference):
+def _draw_ranks(axes, ranks, difference, reference):
     groups = indistinguishable(ranks.to_numpy(), difference)
     n = len(ranks)
     half = (n + 1) // 2
@@ -135,7 +136,7 @@ def _draw_ranks(axes, ranks, difference):
         y = -top - 0.5 * (i if left else n - 1 - i)
         end = 0.2 if left else n + 0.8
         axes.plot([rank, rank, end], [0, y, y], color="black", linewidth=0.6)
-        bold = "bold" if name == REFERENCE else None
+        bold = "bold" if name == reference else None
         text = f"{name}  {rank:.1f}" if left else f"{rank:.1f}  {name}"
         where = {"ha": "right" if left else "left", "va": "center"}
         space = -0.1 if left else 0.1
@@ -169,7 +170,8 @@ def indistinguishable(ranks, difference):
 
 def draw_accuracy_and_time(summary):
     """Mean AUROC against the median time of a table."""
-    averages = summary.averages.dropna(subset="median_seconds")
+    averages = summary.averages
+    averages = averages[averages["median_seconds"] > 0]
     if averages.empty:
         return None
     figure = Figure(figsize=(8, 5), layout="constrained")
@@ -192,19 +194,19 @@ def draw_accuracy_and_time(summary):
     axes.set_xlabel("median seconds of processor time for a data set")
     axes.set_ylabel("mean AUROC over the sets it finished")
     axes.set_title(
-        "circles: skim, triangles: PyOD's deep models, squares: PyOD's others; "
-        "hollow: not all sets finished",
+        "circles: skim, triangles: PyOD's deep models, squares: PyOD's others, "
+        "diamonds: your own; hollow: not all sets finished",
         fontsize=8,
     )
     axes.grid(color="#e6e6e6", zorder=0)
     axes.margins(x=0.1)
     _clean(axes)
     points = averages[["median_seconds", "auroc"]].to_numpy()
-    _name_points(axes, points, averages["detector"])
+    _name_points(axes, points, averages["detector"], summary.reference)
     return figure
 
 
-def _name_points(axes, points, names):
+def _name_points(axes, points, names, reference):
     """Write each point's name beside it, where no other name is yet."""
     FigureCanvasAgg(axes.figure).draw()  # lays everything out
     taken = [
@@ -222,7 +224,7 @@ def _name_points(axes, points, names):
                 ha="left" if x > 0 else "right" if x < 0 else "center",
                 va="center",
                 fontsize=8,
-                fontweight="bold" if name == REFERENCE else None,
+                fontweight="bold" if name == reference else None,
             )
             box = text.get_window_extent()
             if box.count_overlaps(others) == 0:
@@ -246,7 +248,7 @@ STYLES = {
 
 def draw_time_and_size(summary):
     """Seconds against rows and against features, on logarithmic axes."""
-    results = summary.results.dropna(subset="cpu_seconds")
+    results = summary.results[summary.results["cpu_seconds"] > 0]
     if results.empty:
         return None
     figure = Figure(figsize=(10, 4.2), layout="constrained")
@@ -255,7 +257,10 @@ def draw_time_and_size(summary):
     for axes, column, label in panels:
         for name, mine in results.groupby("detector"):
             mine = mine.sort_values(column)
-            colour, style = STYLES.get(name, (GREY, "-"))
+            own = summary.families[name] == "own"
+            shown = own or name in STYLES
+            plain = (COLOURS["own"], "*-") if own else (GREY, "-")
+            colour, style = STYLES.get(name, plain)
             smooth = mine.groupby(_bins(mine[column]))[[column, "cpu_seconds"]].median()
             axes.plot(
                 smooth[column],
@@ -263,13 +268,14 @@ def draw_time_and_size(summary):
                 style,
                 color=colour,
                 markersize=4,
-                linewidth=1.3 if name in STYLES else 0.7,
-                zorder=3 if name in STYLES else 1,
-                label=name if name in STYLES else "_others",
+                linewidth=1.3 if shown else 0.7,
+                zorder=3 if shown else 1,
+                label=name if shown else "_others",
             )
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel(label)
+        axes.xaxis.set_minor_formatter(NullFormatter())
         _clean(axes)
     rows_axes.set_ylabel("seconds of processor time")
     handles, labels = rows_axes.get_legend_handles_labels()

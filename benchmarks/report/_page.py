@@ -33,13 +33,18 @@ def report(
         Path, typer.Argument(help="Folder or results.jsonl of a benchmark.")
     ],
     output: Annotated[
-        Path | None, typer.Option(help="Folder to write to; by default beside it.")
+        Path | None,
+        typer.Option(help="Folder to write to; by default 'report' beside them."),
     ] = None,
+    reference: Annotated[
+        str, typer.Option(help="The detector that the others are compared with.")
+    ] = REFERENCE,
 ):
     """Write what the results of a benchmark say, as HTML, CSV and pictures."""
     folder = results if results.is_dir() else results.parent
     try:
-        page = write_report(Summary.read(results), output or folder / "report")
+        summary = Summary.read(results, reference)
+        page = write_report(summary, output or folder / "report")
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     typer.echo(f"Report written to {page}")
@@ -80,9 +85,14 @@ def write_report(summary, folder):
         averages=summary.averages.to_dict("records"),
         group_name=summary.group_name,
         left_out=summary.left_out,
-        reference=REFERENCE,
+        reference=summary.reference,
+        has_reference=summary.reference in summary.families,
         pictures=pictures,
-        comparisons={metric: _cells(tables[metric]) for metric in METRICS},
+        replaced=summary.replaced,
+        comparisons={
+            metric: _cells(summary.results, tables[metric], metric)
+            for metric in METRICS
+        },
         failures=summary.failures.to_dict("records"),
         duels=summary.duels().to_dict("records"),
     )
@@ -106,14 +116,25 @@ def _write_tables(summary, folder):
     return comparisons
 
 
-def _cells(comparison):
-    """Arrange a comparison as rows of data sets and columns of detectors."""
-    detectors = sorted(comparison["detector"].unique(), key=_order)
+def _cells(results, comparison, metric):
+    """Arrange results as rows of data sets and columns of detectors."""
+    names = ["title", "group", "detector"]
+    titles = comparison.merge(results[["dataset", "group", "detector", "title"]])
+    differences = titles.set_index(names)["difference"].to_dict()
+    detectors = sorted(results["detector"].unique(), key=_order)
     rows = []
-    for (dataset, group), mine in comparison.groupby(["dataset", "group"], sort=False):
+    for (title, group), mine in results.groupby(["title", "group"], sort=False):
         by_detector = mine.set_index("detector").to_dict("index")
-        cells = [by_detector.get(name) for name in detectors]
-        rows.append({"dataset": dataset, "group": group, "cells": cells})
+        cells = [
+            name in by_detector
+            and {
+                "measured": by_detector[name][metric],
+                "difference": differences.get((title, group, name)),
+                "parts": by_detector[name]["parts"],
+            }
+            for name in detectors
+        ]
+        rows.append({"title": title, "cells": cells})
     return {"detectors": detectors, "rows": rows}
 
 
@@ -122,20 +143,21 @@ def _order(name):
 
 
 def findings(summary):
-    """Say in sentences where the default ALTBI stands."""
+    """Say in sentences where the reference stands."""
+    reference = summary.reference
     averages = summary.averages
-    if REFERENCE not in set(averages["detector"]):
+    if reference not in set(averages["detector"]):
         return []
     complete = averages[averages["complete"]]
     measured = complete[complete["family"] != "published"]
-    mine = averages.set_index("detector").loc[REFERENCE]
+    mine = averages.set_index("detector").loc[reference]
     sentences = []
     if mine["complete"]:
         for metric in METRICS:
             place = 1 + int((measured[metric] > mine[metric]).sum())
             sentences.append(
                 f"By mean {metric.upper()} over {mine['n_sets']} {summary.group_name}, "
-                f"{REFERENCE} ({mine[metric]:.4f}) is number {place} of the "
+                f"{reference} ({mine[metric]:.4f}) is number {place} of the "
                 f"{len(measured)} detectors with a result on all of them."
             )
             if summary.published:
@@ -146,34 +168,35 @@ def findings(summary):
                     f"from their published {metric.upper()} is {best['detector']}, "
                     f"with {best[metric]:.3f}."
                 )
-    sentences += _incomplete(averages[~averages["complete"]])
+    sentences += _incomplete(averages[~averages["complete"]], reference)
     sentences += _ratios(summary)
     duels = summary.duels()
     rivals = duels[duels["detector"].isin(measured["detector"])]
     if len(rivals):
         rival = rivals.iloc[0]
         sentences.append(
-            f"The strongest rival is {rival['detector']}: {REFERENCE} is better on "
+            f"The strongest rival is {rival['detector']}: {reference} is better on "
             f"{rival['wins']} sets, equal on {rival['ties']} and worse on "
             f"{rival['losses']}."
         )
     if losses := _largest_losses(summary):
-        sentences.append(f"{REFERENCE} loses most to the best measured on {losses}.")
+        sentences.append(f"{reference} loses most to the best measured on {losses}.")
     return sentences
 
 
-def _incomplete(rows):
+def _incomplete(rows, reference):
     for row in rows.itertuples():
         yield (
             f"{row.detector} has results on {row.n_sets} sets only: AUROC "
-            f"{row.auroc:.4f}, where {REFERENCE} has {row.reference_auroc:.4f} on the "
+            f"{row.auroc:.4f}, where {reference} has {row.reference_auroc:.4f} on the "
             "same ones."
         )
 
 
 def _ratios(summary):
     """Compare median times, each on the files that both were tried on."""
-    mine = summary.seconds(REFERENCE)
+    reference = summary.reference
+    mine = summary.seconds(reference)
     told = []
     for name in DEEP:
         theirs = summary.seconds(name)
@@ -183,16 +206,17 @@ def _ratios(summary):
             told.append(f"{name} {ratio:.1f} times ({len(common)} sets)")
     if told:
         yield (
-            f"The median time of {REFERENCE} is {mine.median():.1f} s. PyOD's deep "
+            f"The median time of {reference} is {mine.median():.1f} s. PyOD's deep "
             f"models take, on the same sets: {', '.join(told)}."
         )
 
 
 def _largest_losses(summary, n=5):
+    reference = summary.reference
     results = summary.results[summary.results["group"] == summary.group]
     best = results.loc[results.groupby("dataset")["auroc"].idxmax()]
     best = best.set_index("dataset")
-    mine = results[results["detector"] == REFERENCE].set_index("dataset")["auroc"]
+    mine = results[results["detector"] == reference].set_index("dataset")["auroc"]
     gap = (best["auroc"] - mine).dropna().nlargest(n)
     return ", ".join(
         f"{name} ({mine[name]:.3f}, {best.loc[name, 'detector']} "

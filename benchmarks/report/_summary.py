@@ -13,7 +13,7 @@ from skim.datasets._adbench import adbench_files
 
 METRICS = ("auroc", "auprc")
 REFERENCE = "ALTBI"
-SUFFIXES = {"image-vit": " (ViT)", "text-roberta": " (RoBERTa)"}
+SUFFIXES = {"own": " (own)", "image-vit": " (ViT)", "text-roberta": " (RoBERTa)"}
 GROUP_NAMES = {
     "tabular": "tables",
     "own": "tables of your own",
@@ -27,7 +27,8 @@ GROUP_NAMES = {
 class Summary:
     """What the records of a run say.
 
-    Of a detector that was run with several settings, the last ones count. A file
+    Of a detector that was run with several settings, or numbers of threads, the last
+    ones count. A file
     that fewer than half of the detectors of its group were run on is left out: the
     run was cut short there. A detector that failed on one part of a data set has no
     value for the data set, so that all values are over the same parts.
@@ -36,6 +37,8 @@ class Summary:
     ----------
     records : list of dict
         As `benchmarks._store.Store.read` returns them.
+    reference : str, default="ALTBI"
+        The detector that the others are compared with.
 
     Attributes
     ----------
@@ -49,30 +52,36 @@ class Summary:
         "skim", "pyod" or "own", for each detector.
     left_out : list of str
         The files that were left out.
+    replaced : list of str
+        Detectors of which earlier settings were left out.
     group : str
         The group that averages are over: the tables of ADBench if there are any,
         or else the one with most data sets.
     """
 
     @classmethod
-    def read(cls, path):
+    def read(cls, path, reference=REFERENCE):
         """Summarise a results.jsonl, or the one in a folder."""
         path = Path(path)
-        return cls(Store(path / "results.jsonl" if path.is_dir() else path).read())
+        path = path / "results.jsonl" if path.is_dir() else path
+        if not path.exists():
+            raise ValueError(f"There is no {path}.")
+        return cls(Store(path).read(), reference)
 
-    def __init__(self, records):
+    def __init__(self, records, reference=REFERENCE):
+        self.reference = reference
         frame = pd.DataFrame(records)
         if frame.empty or not (frame["status"] == "ok").any():
             raise ValueError("There is no result to report.")
-        frame = frame[frame["status"] != "no data"]
-        last = frame.groupby("detector")["settings"].transform("last")
-        frame = frame[frame["settings"] == last]
+        frame, self.replaced = _last_settings(frame)
         self.families = dict(zip(frame["detector"], frame["family"], strict=True))
-        self.left_out = _hardly_begun(frame)
-        frame = frame[~frame["file"].isin(self.left_out)]
-        self.failures = frame[frame["status"] != "ok"].reindex(
+        tried = frame["status"] != "no data"
+        self.left_out = _hardly_begun(frame[tried])
+        kept = ~frame["file"].isin(self.left_out)
+        self.failures = frame[kept & (frame["status"] != "ok")].reindex(
             columns=["dataset", "file", "group", "detector", "seed", "status", "error"]
         )
+        frame = frame[kept & tried]
         self._times = _times(frame)
         self.results = _per_dataset(frame)
         sets = self.results.groupby("group")["dataset"].nunique()
@@ -107,7 +116,7 @@ class Summary:
 
         "complete" tells whether there is a result on every one of them; the means
         of the others are over fewer sets, and `reference_auroc` and
-        `reference_auprc` are those of the default ALTBI on the same ones.
+        `reference_auprc` are those of the reference on the same ones.
         "median_seconds" counts a task that ran out of time with its limit.
         """
         tables = {metric: self.table(metric) for metric in METRICS}
@@ -118,9 +127,8 @@ class Summary:
             for metric, table in tables.items():
                 done = table[name].notna()
                 row[metric] = table[name][done].mean()
-                row[f"reference_{metric}"] = (
-                    table[REFERENCE][done].mean() if REFERENCE in table else np.nan
-                )
+                beside = table.get(self.reference, pd.Series(np.nan, table.index))
+                row[f"reference_{metric}"] = beside[done].mean()
             row["n_sets"] = int(done.sum())
             row["complete"] = bool(done.all())
             row["seeds"] = mine[mine["detector"] == name]["seeds"].min()
@@ -161,14 +169,22 @@ class Summary:
         """Return, per detector, on how many sets the reference wins and loses."""
         table = self.table(metric)
         columns = ["detector", "wins", "ties", "losses", "mean_gap"]
-        if REFERENCE not in table:
+        if self.reference not in table:
             return pd.DataFrame(columns=columns)
         rows = []
-        for name in table.columns.drop(REFERENCE):
-            gap = (table[REFERENCE] - table[name]).dropna().round(3)
+        for name in table.columns.drop(self.reference):
+            gap = (table[self.reference] - table[name]).dropna().round(3)
             counts = ((gap > 0).sum(), (gap == 0).sum(), (gap < 0).sum())
             rows.append((name, *map(int, counts), gap.mean()))
         return pd.DataFrame(rows, columns=columns).sort_values("mean_gap")
+
+
+def _last_settings(frame):
+    """Keep the last settings and number of threads of each detector."""
+    kept = pd.Series(True, frame.index)
+    for column in ("settings", "threads"):
+        kept &= frame[column] == frame.groupby("detector")[column].transform("last")
+    return frame[kept], sorted(frame["detector"][~kept].unique())
 
 
 def _hardly_begun(frame):

@@ -255,7 +255,12 @@ def find_adbench(name_or_number):
             f"{name_or_number!r} comes in {len(parts)} parts, each a task of its own; "
             f"fetch one of them: {', '.join(parts)}."
         )
-    near = nearest(name_or_number, [file.name for file in _catalogue()])
+    if wanted in [name.lower() for name in group_names()]:
+        near = f"It is a group of data sets: see list_adbench({name_or_number!r})."
+    elif wanted.isdecimal():
+        near = f"If you mean its number, pass the integer {wanted}."
+    else:
+        near = nearest(name_or_number, [file.name for file in _catalogue()])
     raise ValueError(f"ADBench has no data set {name_or_number!r}. {near}")
 
 
@@ -289,7 +294,7 @@ def _verified_path(file, home):
         if isinstance(error, ImportError):
             why = "pooch, which downloads it, is missing: pip install 'skim[data]'"
         else:
-            why = f"it could not be downloaded ({_first_words(error)})"
+            why = f"it could not be downloaded ({_last_words(error)})"
         state = "is damaged (its checksum is wrong)" if damaged else "does not exist"
         raise FileNotFoundError(
             f"{path} {state} and {why}. Put {BASE_URL}{file.path} there, or set "
@@ -298,8 +303,9 @@ def _verified_path(file, home):
     return path
 
 
-def _first_words(error):
-    return f"{type(error).__name__}: {error}"[:100]
+def _last_words(error):
+    """The end of an error's text, where those of the network say what happened."""
+    return f"{type(error).__name__}: ...{str(error)[-100:]}"
 
 
 def _download(file, path):
@@ -345,15 +351,25 @@ def load_npz(path):
     """Return data and labels of a file in ADBench's format."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            X = np.asarray(arrays["X"], dtype=np.float64)
-            y = arrays["y"].astype(int).ravel()
-    except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} holds no arrays X and y ({error}).") from error
+            X, y = arrays["X"], arrays["y"]
+    except KeyError as error:
+        raise ValueError(f"{path} has no array {error.args[0]}.") from error
+    except (AttributeError, OSError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is not an .npz file of numbers.") from error
+    try:
+        X = np.asarray(X, dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64).ravel()
+    except ValueError as error:
+        raise ValueError(f"X and y in {path} should be numbers ({error}).") from error
     if X.ndim != 2 or len(X) != len(y):
         raise ValueError(
             f"X in {path} should have one row for each of the {len(y)} labels in y; "
             f"its shape is {X.shape}."
         )
     if set(y) != {0, 1}:
-        raise ValueError(f"y in {path} should be 1 for outliers and 0 for all others.")
-    return X, y
+        found = sorted(set(y))[:5]
+        raise ValueError(
+            f"y in {path} should be 1 for outliers and 0 for all others, and have "
+            f"both; it has {found}."
+        )
+    return X, y.astype(int)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -34,6 +35,11 @@ class Endless(Good):
         return super().fit(X)
 
 
+class EndlessFromTheStart(Good):
+    def fit(self, X):
+        time.sleep(1000)
+
+
 class Greedy(Good):
     def fit(self, X):
         if len(X) > 100:
@@ -47,6 +53,7 @@ class Greedy(Good):
 class Crashing(Good):
     def fit(self, X):
         if len(X) > 100:
+            print("Goodbye", file=sys.stderr, flush=True)
             os._exit(3)
         return super().fit(X)
 

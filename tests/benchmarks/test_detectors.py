@@ -45,6 +45,17 @@ def test_fingerprint_follows_the_parameters():
     assert fingerprint(verbose=object()) == fingerprint(verbose=object())
 
 
+def test_fingerprint_follows_the_code_of_ones_own(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    code = tmp_path / "under_work.py"
+    code.write_text("class Mine:\n    pass\n")
+    (detector,) = choose(["under_work:Mine"])
+    before = detector.fingerprint()
+    assert detector.fingerprint() == before
+    code.write_text("class Mine:\n    changed = True\n")
+    assert detector.fingerprint() != before
+
+
 def test_seeds_are_for_those_that_take_them():
     assert DETECTORS["IForest"].takes_seed
     assert DETECTORS["ALTBI-paper"].takes_seed

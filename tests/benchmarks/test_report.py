@@ -81,6 +81,18 @@ def test_the_last_settings_count():
     assert value == 0.905
 
 
+def test_the_report_says_what_was_replaced(tmp_path):
+    rows = made_up({"ALTBI": 0.5}, settings="old") + made_up({"ALTBI": 0.9})
+    rows += [row | {"detector": "Mine", "threads": 2} for row in made_up({"Mine": 0.3})]
+    rows += made_up({"Mine": 0.6})
+    summary = Summary(rows, reference="Mine")
+    assert summary.replaced == ["ALTBI", "Mine"]
+    assert set(summary.results["auroc"].round(3)) == {0.905, 0.605}
+    html = write_report(summary, tmp_path).read_text()
+    assert "ALTBI, Mine" in html
+    assert "Mine on the same" in html
+
+
 def test_a_table_that_was_hardly_begun_is_left_out(records):
     more = made_up({"ALTBI": 0.1}, files=["donors"])
     summary = Summary([*records, *more])
@@ -189,7 +201,7 @@ def test_a_report_without_our_detectors_can_be_written(tmp_path):
 def test_nothing_to_report_is_said(tmp_path):
     result = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert result.exit_code == 2
-    assert "no result to report" in result.output
+    assert "There is no" in result.output
     Store(tmp_path / "results.jsonl").append(
         made_up({"ALTBI": 0.5})[0] | {"status": "failed", "error": "x"}
     )

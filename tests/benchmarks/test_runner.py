@@ -97,13 +97,14 @@ def test_a_task_comes_back_measured(task):
         ("Failing", "failed", "RuntimeError: I do not like this table"),
         ("NotANumber", "failed", "NaN"),
         ("TooFew", "failed", "299"),
-        ("Crashing", "failed", "ended with 3"),
+        ("Crashing", "failed", "ended with exit code 3. Goodbye"),
         ("Endless", "timeout", "more than 1 s"),
+        ("EndlessFromTheStart", "timeout", "more than 1 s"),
         ("Greedy", "memory", "more than 1.5 GB"),
     ],
 )
 def test_a_bad_task_is_recorded_and_the_next_goes_well(task, name, status, message):
-    seconds = 1 if name == "Endless" else 120
+    seconds = 1 if name.startswith("Endless") else 120
     run(task("Good"), LIMITS)  # has the process ready
     result = run(task(name), Limits(seconds=seconds, gigabytes=1.5))
     assert result["status"] == status
@@ -135,6 +136,18 @@ def test_missing_data_is_not_the_detectors_fault(task, tmp_path):
     result = run(task("Good") | {"path": str(tmp_path / "nothing.npz")}, LIMITS)
     assert result["status"] == "no data"
     assert result["limits"] == (None, None)
+
+
+def test_missing_data_is_asked_for_once_a_run(tmp_path, own_data):
+    (table,) = choose_tables([str(own_data[0])])
+    own_data[0].unlink()
+    plan = Plan([table], choose([f"{HERE}:Good"]), 3, [], LIMITS)
+    store = Store(tmp_path / "results.jsonl")
+    records = list(execute(plan, store))
+    assert [record["status"] for record in records] == ["no data"] * 3
+    assert ["wall" in record for record in records].count(True) == 1
+    again = Plan([table], choose([f"{HERE}:Good"]), 3, store.read(), LIMITS)
+    assert len(again.todo) == 3
 
 
 def test_small_tables_come_first_and_seeds_only_where_they_matter():
@@ -204,6 +217,7 @@ def test_a_run_is_resumed_without_computing_anything_again(tmp_path, own_data):
     result = invoke(*arguments)
     assert result.exit_code == 0, result.output
     assert "4 failed, 4 ok" in result.output
+    assert "4 × Failing: failed: RuntimeError: I do not like" in result.output
     first = (tmp_path / "out" / "results.jsonl").read_bytes()
     result = invoke(*arguments)
     assert "8 of them done before" in result.output
@@ -241,7 +255,7 @@ def test_a_killed_run_loses_nothing(tmp_path, own_data):
         ("--data", "99", "1 to 57"),
         ("--data", "tabluar", "'tabular'"),
         ("--data", "no_such_file.npz", "no data set"),
-        ("--detector", f"{HERE}:Demanding", "Demanding cannot be made"),
+        ("--detector", f"{HERE}:Demanding", "required"),
         ("--timeout", "-1", "greater than"),
     ],
 )

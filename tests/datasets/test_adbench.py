@@ -105,6 +105,8 @@ def test_the_folder_tells_embeddings_apart():
         ("CIFAR10", "10 parts.*CIFAR10_0"),
         (48, "10 parts.*CIFAR10_0"),
         ("qqqq", "list_adbench"),
+        ("tabular", "It is a group"),
+        ("6", "pass the integer 6"),
     ],
 )
 def test_unknown_names_get_advice(name, message):
@@ -179,7 +181,7 @@ def test_pickles_are_never_opened(known, tmp_path, monkeypatch):
     path.parent.mkdir()
     np.savez(path, X=np.array([[object()]]), y=[0])
     monkeypatch.setattr(_adbench, "_is_intact", lambda path, file: True)
-    with pytest.raises(ValueError, match="no arrays X and y"):
+    with pytest.raises(ValueError, match=r"not an \.npz file of numbers"):
         fetch_adbench("cardio", data_home=tmp_path)
 
 
