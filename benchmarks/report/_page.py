@@ -1,7 +1,6 @@
 """Write the report: one page of HTML, tables as CSV, pictures as SVG and PNG."""
 
 import base64
-import io
 from pathlib import Path
 from typing import Annotated
 
@@ -70,12 +69,10 @@ def write_report(summary, folder):
     tables = _write_tables(summary, folder)
     pictures = []
     for name, figure in figures(summary).items():
-        for suffix in ("svg", "png"):
-            metadata = {"Date": None} if suffix == "svg" else None
-            figure.savefig(folder / f"{name}.{suffix}", dpi=150, metadata=metadata)
-        stream = io.BytesIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-        data = base64.b64encode(stream.getvalue()).decode()
+        svg = folder / f"{name}.svg"
+        figure.savefig(svg, metadata={"Date": None})
+        figure.savefig(svg.with_suffix(".png"), dpi=150)
+        data = base64.b64encode(svg.read_bytes()).decode()
         pictures.append({"name": name, "data": data, "caption": CAPTIONS[name]})
     environment = Environment(
         loader=PackageLoader("benchmarks.report", "templates"), autoescape=True
