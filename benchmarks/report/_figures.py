@@ -308,6 +308,8 @@ def draw_embeddings(summary):
         note = f"{parts} parts" if parts else "all of it"
         axes.set_title(f"{title}, AUROC ({note})", fontsize=8)
         axes.set_xlim(_floor(mine["auroc"]), 1.1)
+        axes.set_xticks([tick for tick in axes.get_xticks() if tick < 1.01])
+        axes.set_xlim(_floor(mine["auroc"]), 1.1)
         axes.tick_params(labelsize=7)
     _legend(
         figure, [summary.families[name] for name in results["detector"]], fontsize=8
