@@ -2,8 +2,7 @@
 
 Tasks come as lines of JSON on the standard input. For each, the line "loaded" goes
 back once the data is there, "started" once the detector is warm, and then the result
-as JSON.
-Whatever the detectors themselves print goes elsewhere.
+as JSON. Whatever the detectors themselves print goes elsewhere.
 """
 
 import contextlib

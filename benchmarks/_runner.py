@@ -6,7 +6,7 @@ from typing import NamedTuple
 import joblib
 
 from benchmarks._store import key
-from benchmarks._worker import run
+from benchmarks._worker import BEYOND, run
 
 
 class Table(NamedTuple):
@@ -43,6 +43,8 @@ class Plan:
     all, todo : list of dict
         All tasks, and those without a result that counts. A task that exceeded a
         narrower limit than the present one, or had no data, is to be done.
+    absent : dict of str to str
+        Files that could not be had in this run, and why.
     """
 
     def __init__(self, tables, detectors, n_seeds, records, limits, *, retry=False):
@@ -83,18 +85,17 @@ class Plan:
     def add(self, record):
         """Take note of a result."""
         name = record["detector"], record["settings"], record["threads"]
-        if record["status"] in ("timeout", "memory") and self._counts(record):
+        if record["status"] in BEYOND and self._counts(record):
             self._beyond.setdefault(name, []).append(record)
         if record.get("wall"):
             self._walls[record["detector"], record["file"]] = record["wall"]
 
     def _counts(self, record):
         """Whether trying again, within the present limits, would be the same."""
-        if record["status"] in ("timeout", "memory"):
-            seconds, gigabytes = record["limits"]
-            if record["status"] == "timeout":
-                return _at_least(seconds, self.limits.seconds)
-            return _at_least(gigabytes, self.limits.gigabytes)
+        if record["status"] == "timeout":
+            return _at_least(record["limits"][0], self.limits.seconds)
+        if record["status"] == "memory":
+            return _at_least(record["limits"][1], self.limits.gigabytes)
         return record["status"] != "no data"
 
     def expected_seconds(self, task):
@@ -104,10 +105,6 @@ class Plan:
             return known
         table = self.tables[task["file"]]
         return 1 + table.n * table.p / 50_000
-
-    def note_absent(self, record):
-        """Remember, for this run, that a file cannot be had."""
-        self.absent[record["file"]] = record["error"]
 
     def hopeless(self, task):
         """Return the record that says that a task will exceed the limits, or None.
@@ -174,7 +171,7 @@ def execute(plan, store, *, jobs=1, dask=None, data_home=None):
         store.append(record)
         plan.add(record)
         if record["status"] == "no data":
-            plan.note_absent(record)
+            plan.absent[record["file"]] = record["error"]
         return record
 
     with _backend(jobs, dask) as parallel:

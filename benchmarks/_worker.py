@@ -17,6 +17,7 @@ import psutil
 
 POLL_SECONDS = 0.05
 START_SECONDS = 1800  # to import, and to have the data
+BEYOND = ("timeout", "memory")  # the statuses of what exceeded a limit
 NOT_KEPT = ("how", "data_home", "path")
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -165,7 +166,7 @@ def run(task, limits):
     start = time.perf_counter()
     child = _child(limits.threads)
     record = child.ask(task, limits)
-    if record["status"] in ("timeout", "memory") or child.process.poll() is not None:
+    if record["status"] in BEYOND or child.process.poll() is not None:
         child.close()
         _here.child = None
     kept = {name: task[name] for name in task if name not in NOT_KEPT}

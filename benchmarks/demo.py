@@ -10,7 +10,7 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks._measure import measure
-from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
+from benchmarks.detectors import DETECTORS
 from skim.datasets import (
     load_breast_cancer_outliers,
     load_digits_outliers,
@@ -24,21 +24,21 @@ DATA = {
 }
 
 
+CONTENDERS = {
+    "ALTBIDetector": "ALTBI",
+    "ODIMDetector": "ODIM",
+    "IMAutoencoderDetector": "IMAutoencoder",
+    "PyOD IForest": "IForest",
+    "PyOD MCD": "MCD",
+    "PyOD ECOD": "ECOD",
+    "PyOD AutoEncoder": "AutoEncoder",
+}
+
+
 def detectors(seed):
     """Return the detectors of the demonstration by name."""
-    from pyod.models.auto_encoder import AutoEncoder
-    from pyod.models.ecod import ECOD
-    from pyod.models.iforest import IForest
-    from pyod.models.mcd import MCD
-
     return {
-        "ALTBIDetector": ALTBIDetector(random_state=seed),
-        "ODIMDetector": ODIMDetector(random_state=seed),
-        "IMAutoencoderDetector": IMAutoencoderDetector(random_state=seed),
-        "PyOD IForest": IForest(random_state=seed),
-        "PyOD MCD": MCD(random_state=seed),
-        "PyOD ECOD": ECOD(),
-        "PyOD AutoEncoder": AutoEncoder(verbose=0, random_state=seed),
+        title: DETECTORS[name].build(seed=seed) for title, name in CONTENDERS.items()
     }
 
 

@@ -1,13 +1,14 @@
 """The detectors that take part in the benchmark."""
 
 import contextlib
-import difflib
 import hashlib
 import inspect
 import re
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
+
+from skim.datasets._adbench import nearest
 
 
 class Detector(NamedTuple):
@@ -142,10 +143,8 @@ def _known(name):
     lower = {each.lower(): each for each in DETECTORS}
     if name.lower() in lower:
         return DETECTORS[lower[name.lower()]]
-    near = difflib.get_close_matches(name.lower(), [*lower, *FAMILIES], n=3, cutoff=0.5)
-    near = " or ".join(repr(lower.get(each, each)) for each in near)
+    near = nearest(name, [*DETECTORS, *FAMILIES], otherwise="")
     raise ValueError(
-        f"There is no detector {name!r}. "
-        + (f"Did you mean {near}? " if near else "")
-        + "A detector of your own is given as package.module:Class."
+        f"There is no detector {name!r}. {near}".rstrip()
+        + " A detector of your own is given as package.module:Class."
     )

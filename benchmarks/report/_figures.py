@@ -10,6 +10,7 @@ from matplotlib.transforms import Bbox
 
 from benchmarks.detectors import DEEP
 from skim.datasets import load_published_scores
+from skim.datasets._published import METRICS
 
 # From dark to light, so that they differ in grey as well.
 COLOURS = {"skim": "#0b3c5d", "pyod": "#6fa8c9", "own": "#b5651d", "published": "white"}
@@ -19,7 +20,6 @@ LABELS = {
     "own": "your own",
     "published": "published value",
 }
-NAMES = {"auroc": "AUROC", "auprc": "AUPRC"}
 GREY = "#b8b8b8"
 
 
@@ -80,11 +80,11 @@ def draw_averages(summary):
         return None
     height = 1 + 0.22 * len(complete)
     figure = Figure(figsize=(9, height), layout="constrained")
-    for axes, metric in zip(figure.subplots(1, 2), NAMES, strict=True):
+    for axes, metric in zip(figure.subplots(1, 2), METRICS, strict=True):
         ordered = complete.sort_values(metric, ascending=False)
         _bars(axes, ordered["detector"], ordered[metric], ordered["family"])
         n_sets = ordered["n_sets"].max()
-        axes.set_title(f"mean {NAMES[metric]}, {n_sets} {summary.group_name}")
+        axes.set_title(f"mean {metric.upper()}, {n_sets} {summary.group_name}")
         axes.set_xlim(left=_floor(ordered[metric]))
         for label in axes.get_yticklabels():
             chosen = label.get_text() == summary.reference
@@ -96,7 +96,7 @@ def draw_averages(summary):
 def draw_critical_difference(summary):
     """Mean ranks; bars join detectors that Nemenyi's test cannot tell apart."""
     panels = []
-    for metric in NAMES:
+    for metric in METRICS:
         ranks, difference, p_value = summary.critical_difference(metric)
         if np.isfinite(difference):
             panels.append((metric, ranks, difference, p_value))
@@ -109,7 +109,7 @@ def draw_critical_difference(summary):
     for axes, (metric, ranks, difference, p_value) in zip(rows, panels, strict=True):
         _draw_ranks(axes, ranks, difference, summary.reference)
         axes.set_title(
-            f"mean rank by {NAMES[metric]}; critical difference {difference:.2f} "
+            f"mean rank by {metric.upper()}; critical difference {difference:.2f} "
             f"(Nemenyi, 5 %); Friedman p = {p_value:.1g}",
             fontsize=9,
         )

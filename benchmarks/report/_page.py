@@ -10,7 +10,8 @@ from jinja2 import Environment, PackageLoader
 from benchmarks.detectors import DEEP, DETECTORS
 from benchmarks.report._compare import compare_with_published
 from benchmarks.report._figures import figures
-from benchmarks.report._summary import METRICS, REFERENCE, Summary
+from benchmarks.report._summary import REFERENCE, Summary
+from skim.datasets._published import METRICS
 
 CAPTIONS = {
     "averages": "Means of the detectors with a result on every set. Hatched bars are "

@@ -10,8 +10,8 @@ from scipy.stats import friedmanchisquare, rankdata, studentized_range
 from benchmarks._store import Store
 from skim.datasets import load_published_scores
 from skim.datasets._adbench import adbench_files
+from skim.datasets._published import METRICS
 
-METRICS = ("auroc", "auprc")
 REFERENCE = "ALTBI"
 SUFFIXES = {"own": " (own)", "image-vit": " (ViT)", "text-roberta": " (RoBERTa)"}
 GROUP_NAMES = {
@@ -28,10 +28,9 @@ class Summary:
     """What the records of a run say.
 
     Of a detector that was run with several settings, or numbers of threads, the last
-    ones count. A file
-    that fewer than half of the detectors of its group were run on is left out: the
-    run was cut short there. A detector that failed on one part of a data set has no
-    value for the data set, so that all values are over the same parts.
+    ones count. A file that fewer than half of the detectors of its group were run on
+    is left out: the run was cut short there. A detector that failed on one part of a
+    data set has no value for the data set, so that all values are over the same parts.
 
     Parameters
     ----------
@@ -105,9 +104,10 @@ class Summary:
         """Return data sets by detectors; published methods come last."""
         chosen = self.results[self.results["group"] == self.group]
         wide = chosen.pivot(index="dataset", columns="detector", values=metric)
-        scores = load_published_scores(metric)
-        for name in self.published if published else ():
-            wide[name] = [scores[name][dataset] for dataset in wide.index]
+        if published and self.published:
+            scores = load_published_scores(metric)
+            for name in self.published:
+                wide[name] = [scores[name][dataset] for dataset in wide.index]
         return wide
 
     @cached_property
@@ -155,9 +155,9 @@ class Summary:
 
     def critical_difference(self, metric, alpha=0.05):
         """Return the mean ranks, Nemenyi's critical difference and Friedman's p."""
-        table = self.table(metric, published=False).dropna(axis=1)
-        n_sets, n_detectors = table.shape
         ranks = self.mean_ranks(metric)
+        table = self.table(metric, published=False)[ranks.index]
+        n_sets, n_detectors = table.shape
         if n_detectors < 3 or n_sets < 2:
             return ranks, np.nan, np.nan
         q = studentized_range.ppf(1 - alpha, n_detectors, np.inf) / np.sqrt(2)

@@ -239,15 +239,18 @@ def find_adbench(name_or_number):
             f"A data set is given by name or number, not by {name_or_number!r}."
         )
     wanted = name_or_number.lower().removesuffix(".npz")
-    usual = [file for file in _catalogue() if "/" not in file.name]
     for file in _catalogue():
         path = file.path.lower().removesuffix(".npz")
         names = {path, file.name.lower()}
-        if file in usual:
+        if "/" not in file.name:
             names.add(path.split("/")[1])
         if wanted in names:
             return file
-    parts = [file.name for file in usual if file.dataset.lower() == wanted]
+    parts = [
+        file.name
+        for file in _catalogue()
+        if "/" not in file.name and file.dataset.lower() == wanted
+    ]
     if len(parts) == 1:
         return find_adbench(parts[0])
     if parts:
@@ -264,13 +267,13 @@ def find_adbench(name_or_number):
     raise ValueError(f"ADBench has no data set {name_or_number!r}. {near}")
 
 
-def nearest(name, names):
-    """Say which of some names is like the given one."""
+def nearest(name, names, otherwise="See skim.datasets.list_adbench()."):
+    """Say which of some names is like the given one, if any is."""
     lower = {each.lower(): each for each in names}
     near = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)
     if near:
         return f"Did you mean {' or '.join(repr(lower[each]) for each in near)}?"
-    return "See skim.datasets.list_adbench()."
+    return otherwise
 
 
 def data_home_of(data_home):
