@@ -20,7 +20,7 @@ _MODULES = {
     "ODIMDetector": "skim._odim",
 }
 
-_SUBMODULES = ("datasets", "separation")
+_SUBMODULES = ("datasets", "inspection", "separation", "theory")
 
 
 def __getattr__(name):

@@ -103,6 +103,11 @@ class ALTBIDetector(VAEDetector):
     device : str, default="cpu"
         Where to compute: any device of torch, or "auto" for a GPU if there is one.
 
+    store_stages : bool or "auto", default="auto"
+        Whether to keep the weights of all stages of the training, not only those
+        that count, for :meth:`staged_score_samples`. "auto" keeps them where they
+        take no more than 32 megabytes and `rescale` is None.
+
     verbose : int, default=0
         Whether to show a progress bar on standard error.
 
@@ -204,6 +209,7 @@ class ALTBIDetector(VAEDetector):
         random_state=None,
         n_jobs=None,
         device="cpu",
+        store_stages="auto",
         verbose=0,
     ):
         self.n_estimators = n_estimators
@@ -228,6 +234,7 @@ class ALTBIDetector(VAEDetector):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
+        self.store_stages = store_stages
         self.verbose = verbose
 
     @classmethod
@@ -270,18 +277,21 @@ class ALTBIDetector(VAEDetector):
             return limit
         return int(self.batch_size * self.batch_growth**n_growths)
 
-    def _snapshot_epochs(self):
-        """Return after which epochs, counted from 1, a snapshot is kept."""
-        first = min(round(self.burn_in * self.epochs) + 1, self.epochs)
-        n_snapshots = min(self.n_snapshots, self.epochs - first + 1)
+    def _snapshot_epochs(self, epochs):
+        """Return which of so many epochs, counted from 1, end with a snapshot."""
+        first = min(round(self.burn_in * epochs) + 1, epochs)
+        n_snapshots = min(self.n_snapshots, epochs - first + 1)
         if n_snapshots == 1:
-            return {self.epochs}
-        return set(np.linspace(first, self.epochs, n_snapshots).round().astype(int))
+            return [epochs]
+        return np.linspace(first, epochs, n_snapshots).round().astype(int).tolist()
+
+    def _moments_of_stage(self, stage):
+        return [epoch - 1 for epoch in self._snapshot_epochs(stage + 1)]
 
     def _train(self, run, monitor):
         from skim.nets import keep_low_losses
 
-        keep_after = self._snapshot_epochs()
+        keep_after = self._snapshot_epochs(self.epochs)
         for epoch in range(1, self.epochs + 1):
             truncates = epoch > self.warmup_epochs and self.keep_quantile < 1
             weigh = keep_low_losses(self.keep_quantile) if truncates else None
@@ -294,6 +304,8 @@ class ALTBIDetector(VAEDetector):
                 batch_size=losses.shape[1],
                 losses=losses,
             )
+            run.note_states()
+            run.end_stage()
             if epoch in keep_after or stop:
                 run.keep()
             if stop:

@@ -87,6 +87,11 @@ class IMAutoencoderDetector(IMDetector):
     device : str, default="cpu"
         Where to compute: any device of torch, or "auto" for a GPU if there is one.
 
+    store_stages : bool or "auto", default="auto"
+        Whether to keep the weights of all stages of the training, not only those
+        that count, for :meth:`staged_score_samples`. "auto" keeps them where they
+        take no more than 32 megabytes.
+
     verbose : int, default=0
         Whether to show a progress bar on standard error.
 
@@ -180,6 +185,7 @@ class IMAutoencoderDetector(IMDetector):
         random_state=None,
         n_jobs=None,
         device="cpu",
+        store_stages="auto",
         verbose=0,
     ):
         self.n_estimators = n_estimators
@@ -199,6 +205,7 @@ class IMAutoencoderDetector(IMDetector):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
+        self.store_stages = store_stages
         self.verbose = verbose
 
     @classmethod
@@ -312,11 +319,11 @@ class IMAutoencoderDetector(IMDetector):
                 losses=losses,
                 separation=separations.mean(),
             )
-            if self.stopping == "separation":
-                best.offer(run, separations, epoch)
+            if self.stopping is None:
+                separations = np.full(self.n_estimators, epoch)  # the later, the better
+            best.offer(run, separations, epoch)
+            run.end_stage()
             if stop:
                 break
-        if self.stopping is None:
-            best.offer(run, np.zeros(self.n_estimators), epoch)
         self.best_epochs_ = best.moments
         run.snapshots.append(best.snapshot())

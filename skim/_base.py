@@ -15,9 +15,9 @@ from skim._callbacks import CallbackSupportMixin, FitHooks
 from skim._ema import EMAWarmStart
 from skim._monitor import Monitor
 from skim._scaling import InputScaler
+from skim._staging import keep_stages, new_stage_log, staged_scores
+from skim._totals import FLOAT32_MAX, finite, range_of, sum_members
 from skim.separation import split_point
-
-FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 # Training rows whose contributions tell what is usual.
 N_TYPICAL_ROWS = 1024
@@ -52,6 +52,7 @@ class IMDetector(
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "device": [str],
+        "store_stages": ["boolean", StrOptions({"auto"})],
         "verbose": ["verbose"],
     }
 
@@ -112,6 +113,10 @@ class IMDetector(
         self : object
             The fitted detector.
         """
+        return self._fit(X, y)
+
+    def _fit(self, X, y=None, watch=None):
+        """Fit; call `watch` with the run and the scaled rows at every entry."""
         from skim import nets
 
         # A fit that fails must not leave a detector that counts as fitted.
@@ -124,8 +129,9 @@ class IMDetector(
         hooks.begin(self._n_entries())
         with nets.compute(effective_n_jobs(self.n_jobs)):
             rows = self.scaler_.transform(X)
-            run = self._fit_network(rows, hooks)
+            run = self._fit_network(rows, hooks, watch)
             self._finish(rows, run.snapshots)
+            keep_stages(self, run.stages, rows)
         hooks.end()
         return self
 
@@ -147,7 +153,7 @@ class IMDetector(
         """
         return self._labels(self.fit(X).training_scores_)
 
-    def _fit_network(self, rows, hooks):
+    def _fit_network(self, rows, hooks, watch=None):
         """Train on scaled data; return the finished run."""
         import torch
 
@@ -168,6 +174,8 @@ class IMDetector(
             return nets.Run(network, self._new_optimiser(network), data, generator)
 
         def on_entry():
+            if watch is not None:
+                watch(run, rows)
             with torch.inference_mode(False):
                 return hooks.epoch(lambda: self._as_if_fitted(run, rows))
 
@@ -178,6 +186,7 @@ class IMDetector(
             warm_up = new_run()
             self.ema_warm_up(weights, lambda: self._update(warm_up))
             run = new_run()
+            run.stages = new_stage_log(self)
             self._train(run, monitor)
         except nets.NonFiniteLossError:
             raise self._diverged() from None
@@ -289,6 +298,28 @@ class IMDetector(
         """
         return self._labels(self.score_samples(X))
 
+    def staged_score_samples(self, X):
+        """Score rows as if the training had ended earlier, for each of its stages.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Yields
+        ------
+        scores : ndarray of shape (n_samples,)
+            One array for each entry of `history_`: what `score_samples` would give
+            had the training ended there. The last one is `score_samples(X)`.
+        """
+        X = self._validate_new(X)
+        if not hasattr(self, "stages_"):
+            raise ValueError(
+                "The weights of the stages were not kept; set store_stages=True and "
+                "fit again."
+            )
+        return staged_scores(self, self.scaler_.transform(X))
+
     def explain(self, X, *, relative=False, as_frame=False):
         """Split each row's score over its features.
 
@@ -352,37 +383,40 @@ class IMDetector(
         if fitting:
             self.score_center_ = np.zeros((n_snapshots, n_members))
             self.score_scale_ = np.ones((n_snapshots, n_members))
-        scorer, data = self._scorer_and_data(rows)
         total = np.zeros(len(rows))
-        for s, losses in enumerate(scorer.losses(data)):
-            losses = losses.cpu().numpy().astype(np.float64)
+        for s, losses in enumerate(self._losses(rows, self.weights_, self.statistics_)):
             if fitting and self._rescales_losses():
-                self.score_center_[s] = losses.min(axis=1)
-                width = np.ptp(losses, axis=1)
-                self.score_scale_[s] = np.where(width > 0, width, 1.0)
-            losses -= self.score_center_[s, :, None]
-            losses /= self.score_scale_[s, :, None]
-            for member_losses in losses:
-                total -= member_losses
-        total /= n_snapshots * n_members
-        return total if fitting else _finite(total, nan=-FLOAT32_MAX)
+                self.score_center_[s], self.score_scale_[s] = range_of(losses)
+            total += sum_members(losses, self.score_center_[s], self.score_scale_[s])
+        scores = total / -(n_snapshots * n_members)
+        return scores if fitting else finite(scores, nan=-FLOAT32_MAX)
+
+    def _losses(self, rows, weights, statistics, members=slice(None)):
+        """Yield the losses of scaled rows, (M, n), under each snapshot."""
+        scorer, data = self._scorer_and_data(rows, weights, statistics, members)
+        for losses in scorer.losses(data):
+            yield losses.cpu().numpy().astype(np.float64)
 
     def _contributions(self, rows):
         """Split the losses of scaled rows over their features."""
         import torch
 
-        scorer, data = self._scorer_and_data(rows)
+        scorer, data = self._scorer_and_data(rows, self.weights_, self.statistics_)
         total = np.zeros(rows.shape)
         member_weights = torch.from_numpy(1 / self.score_scale_.astype(np.float32))
         for terms in scorer.terms(data, member_weights.to(data.device)):
             total += terms.cpu().numpy().T
-        return _finite(total / self.score_scale_.size, nan=FLOAT32_MAX)
+        return finite(total / self.score_scale_.size, nan=FLOAT32_MAX)
+
+    def _moments_of_stage(self, stage):
+        """Return which stages count if the training ends with `stage`."""
+        return [stage]
 
     def _rescales_losses(self):
         """Whether losses are scaled to [0, 1] before they are averaged."""
         return False
 
-    def _scorer_and_data(self, rows):
+    def _scorer_and_data(self, rows, weights, statistics, members=slice(None)):
         """Return what scores, and the rows for it, both on the device."""
         import torch
 
@@ -391,17 +425,12 @@ class IMDetector(
         device = nets.device_or_cpu(self.device_)
 
         def tensor(array):
-            return None if array is None else torch.from_numpy(array).to(device)
+            return torch.from_numpy(array).to(device)
 
         scorer = nets.Scorer(
             self._shape(),
-            tensor(self.weights_),
-            tensor(self.statistics_),
-            tensor(self.noise_),
+            tensor(weights),
+            tensor(statistics),
+            None if self.noise_ is None else tensor(self.noise_[members]),
         )
         return scorer, tensor(rows)
-
-
-def _finite(values, nan):
-    """Replace what overflowed, on rows beyond all measure, by the largest number."""
-    return np.nan_to_num(values, nan=nan, posinf=FLOAT32_MAX, neginf=-FLOAT32_MAX)

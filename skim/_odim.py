@@ -78,6 +78,11 @@ class ODIMDetector(VAEDetector):
     device : str, default="cpu"
         Where to compute: any device of torch, or "auto" for a GPU if there is one.
 
+    store_stages : bool or "auto", default="auto"
+        Whether to keep the weights of all stages of the training, not only those
+        that count, for :meth:`staged_score_samples`. "auto" keeps them where they
+        take no more than 32 megabytes.
+
     verbose : int, default=0
         Whether to show progress on standard error.
 
@@ -166,6 +171,7 @@ class ODIMDetector(VAEDetector):
         random_state=None,
         n_jobs=None,
         device="cpu",
+        store_stages="auto",
         verbose=0,
     ):
         self.n_estimators = n_estimators
@@ -183,6 +189,7 @@ class ODIMDetector(VAEDetector):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
+        self.store_stages = store_stages
         self.verbose = verbose
 
     @classmethod
@@ -235,6 +242,7 @@ class ODIMDetector(VAEDetector):
                 run.check_finite(losses)
                 separations = separation(losses.cpu().numpy())
                 best.offer(run, separations, run.n_updates)
+                run.end_stage()
                 stop = monitor.record(
                     epoch=epoch,
                     update=run.n_updates,

@@ -129,12 +129,9 @@ def split_point(losses: ArrayLike) -> float:
     values = _validate(losses)
     if values.ndim != 1:
         raise ValueError(f"Expected one row of losses, not {values.ndim} dimensions.")
-    values = np.sort(values)
+    values = thinned(values)
     if values[0] == values[-1]:
         return np.inf
-    if len(values) > MAX_VALUES:
-        ranks = np.linspace(0, len(values) - 1, MAX_VALUES).round().astype(np.intp)
-        values = values[ranks]
     scaled, _, _ = _scale_to_unit(values)
     mixture = _fit_unit(scaled)
     bulk = int(np.argmax(mixture.weights))
@@ -146,6 +143,15 @@ def split_point(losses: ArrayLike) -> float:
         return np.inf
     first = np.argmax(outlying)
     return float(values[first - 1] / 2 + values[first] / 2)
+
+
+def thinned(values):
+    """Sort values; of very many, return evenly spaced order statistics."""
+    values = np.sort(values)
+    if len(values) <= MAX_VALUES:
+        return values
+    ranks = np.linspace(0, len(values) - 1, MAX_VALUES).round().astype(np.intp)
+    return values[ranks]
 
 
 def _validate(values):

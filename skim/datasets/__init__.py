@@ -1,6 +1,7 @@
 """Data sets with known outliers, and what others achieved on them."""
 
 from skim.datasets._adbench import fetch_adbench, list_adbench
+from skim.datasets._clusters import make_im_clusters
 from skim.datasets._embedded import (
     load_breast_cancer_outliers,
     load_digits_outliers,
@@ -15,4 +16,5 @@ __all__ = [
     "load_digits_outliers",
     "load_published_scores",
     "load_wine_outliers",
+    "make_im_clusters",
 ]

@@ -6,6 +6,7 @@ from skim.nets._moments import BestMoments
 from skim.nets._optim import Adam, GradientDescent
 from skim.nets._run import NonFiniteLossError, Run, half_sum, keep_low_losses
 from skim.nets._scoring import Scorer
+from skim.nets._stages import StageLog
 from skim.nets._vae import StackedVAE, VAEShape
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Scorer",
     "StackedAutoencoder",
     "StackedVAE",
+    "StageLog",
     "VAEShape",
     "compute",
     "device_or_cpu",

@@ -47,6 +47,7 @@ class BestMoments:
         present = run.network.weights, run.network.statistics
         for kept, now in zip(self._state, present, strict=True):
             kept[there] = now[here]
+        run.note_states(improved)
 
     def snapshot(self):
         """Return the weights and running statistics of the best moments."""

@@ -27,6 +27,8 @@ class Run:
     ----------
     members : ndarray of int
         Which of the members at the start are still in the run.
+    stages : StageLog or None
+        Where to note what the run would have ended with, if anywhere.
     """
 
     def __init__(self, network, optimiser, X, generator):
@@ -36,6 +38,7 @@ class Run:
         self.n_updates = 0
         self.members = np.arange(len(network.weights))
         self.snapshots = []
+        self.stages = None
         self._stream = RowStream(X, len(network.weights), generator)
         self._grad = torch.empty_like(network.weights)
         self._workspace = Workspace(X.dtype, X.device)
@@ -86,6 +89,20 @@ class Run:
     def keep(self):
         """Keep the present state as a snapshot."""
         self.snapshots.append(self.state())
+
+    def note_states(self, places=None):
+        """Take over the members' present states, or those at `places`, as theirs."""
+        if self.stages is None:
+            return
+        if places is None:
+            places = np.arange(len(self.members))
+        weights, statistics = self.network.weights, self.network.statistics
+        self.stages.put(self.members[places], weights[places], statistics[places])
+
+    def end_stage(self):
+        """Note that training could end here."""
+        if self.stages is not None:
+            self.stages.end_stage()
 
     def fixed_losses(self, x, noise=None):
         """Losses of `x`, shape (p, C) or (M, p, C), in evaluation mode."""

@@ -1,0 +1,136 @@
+"""Clusters with outliers between and around them."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval, validate_params
+
+CENTERS = ((-10.0, -10.0), (0.0, 2.5), (10.0, -10.0))
+MAX_DRAWS = 1000  # of a batch of outliers, before giving up
+
+
+@validate_params(
+    {
+        "n_samples": [Interval(Integral, 2, None, closed="left")],
+        "centers": ["array-like", None],
+        "cluster_std": [Interval(Real, 0, None, closed="left")],
+        "weights": ["array-like", None],
+        "outlier_rate": [Interval(Real, 0, 1, closed="left")],
+        "outlier_range": [Interval(Real, 0, None, closed="neither")],
+        "outlier_distance": [Interval(Real, 0, None, closed="left")],
+        "scaled": ["boolean"],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def make_im_clusters(
+    n_samples=2000,
+    *,
+    centers=None,
+    cluster_std=1.0,
+    weights=None,
+    outlier_rate=0.05,
+    outlier_range=18.0,
+    outlier_distance=10.0,
+    scaled=True,
+    random_state=None,
+):
+    """Make clusters and outliers, as in simulations of the IM effect.
+
+    Inliers are Gaussian around the centres, outliers uniform in a box but not near
+    a centre [1]_.
+
+    Parameters
+    ----------
+    n_samples : int, default=2000
+        Number of rows, outliers included.
+
+    centers : array-like of shape (n_clusters, n_features), default=None
+        The clusters' centres. By default (-10, -10), (0, 2.5) and (10, -10), of
+        which two are 16 apart. The paper does not say which it used.
+
+    cluster_std : float, default=1.0
+        Standard deviation of the inliers around their centre.
+
+    weights : array-like of shape (n_clusters,), default=None
+        Relative sizes of the clusters. By default they are equal.
+
+    outlier_rate : float, default=0.05
+        Share of outliers, in [0, 1).
+
+    outlier_range : float, default=18.0
+        Outliers have all coordinates between minus this and this.
+
+    outlier_distance : float, default=10.0
+        Least distance of an outlier from every centre.
+
+    scaled : bool, default=True
+        Whether to scale each feature to [0, 1/sqrt(n_features)], so that no row is
+        longer than 1.
+
+    random_state : int, RandomState instance or None, default=None
+        Pass an int for the same data in every call.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        The rows, in random order.
+
+    y : ndarray of int of shape (n_samples,)
+        1 for outliers, 0 for inliers.
+
+    clusters : ndarray of int of shape (n_samples,)
+        The cluster of each inlier, -1 for outliers.
+
+    References
+    ----------
+    .. [1] K. Kim and D. Kim, "What Drives the Inlier-Memorization Effect? A Theory
+           of Outlier Detection via Early Training Dynamics", 2026.
+
+    Examples
+    --------
+    >>> from skim.datasets import make_im_clusters
+    >>> X, y, clusters = make_im_clusters(100, random_state=0)
+    >>> X.shape, int(y.sum())
+    ((100, 2), 5)
+    """
+    centers = check_array(CENTERS if centers is None else centers, dtype=np.float64)
+    if random_state is None:  # so that the global state is left alone
+        random_state = np.random.SeedSequence().generate_state(1).item()
+    rng = check_random_state(random_state)
+    n_outliers = round(outlier_rate * n_samples)
+    sizes = _sizes(n_samples - n_outliers, weights, len(centers))
+    clusters = np.repeat([*range(len(centers)), -1], [*sizes, n_outliers])
+    inliers = np.repeat(centers, sizes, axis=0)
+    inliers += cluster_std * rng.standard_normal(inliers.shape)
+    outliers = _outliers(n_outliers, centers, outlier_range, outlier_distance, rng)
+    X = np.concatenate([inliers, outliers])
+    if scaled:
+        X -= X.min(axis=0)
+        X /= np.maximum(X.max(axis=0), np.finfo(float).tiny) * np.sqrt(X.shape[1])
+    order = rng.permutation(n_samples)
+    clusters = clusters[order]
+    return X[order], (clusters == -1).astype(int), clusters
+
+
+def _sizes(n_inliers, weights, n_clusters):
+    weights = np.ones(n_clusters) if weights is None else np.asarray(weights, float)
+    if weights.shape != (n_clusters,) or not (weights > 0).all():
+        raise ValueError(f"weights must be {n_clusters} positive numbers.")
+    ends = np.round(np.cumsum(weights) / weights.sum() * n_inliers).astype(int)
+    return np.diff(ends, prepend=0)
+
+
+def _outliers(n, centers, reach, distance, rng):
+    found = np.empty((0, centers.shape[1]))
+    for _ in range(MAX_DRAWS):
+        if len(found) >= n:
+            return found[:n]
+        drawn = rng.uniform(-reach, reach, size=(2 * n, centers.shape[1]))
+        far = cdist(drawn, centers).min(axis=1) >= distance
+        found = np.concatenate([found, drawn[far]])
+    raise ValueError(
+        "No room for outliers: lower outlier_distance or raise outlier_range."
+    )

@@ -1,0 +1,17 @@
+"""See the inlier-memorization effect, and why a row was flagged."""
+
+from skim.inspection._explanation_display import ExplanationDisplay
+from skim.inspection._histogram_display import LossHistogramDisplay
+from skim.inspection._trajectory import Trajectory, trajectory
+from skim.inspection._trajectory_display import IMTrajectoryDisplay
+from skim.inspection._window import IMWindow, im_window
+
+__all__ = [
+    "ExplanationDisplay",
+    "IMTrajectoryDisplay",
+    "IMWindow",
+    "LossHistogramDisplay",
+    "Trajectory",
+    "im_window",
+    "trajectory",
+]

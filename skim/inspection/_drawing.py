@@ -1,0 +1,36 @@
+"""What all pictures share: matplotlib, colours, axes."""
+
+# Told apart in colour, by people who see few colours, and by their grey.
+INLIER = "#56b4e9"
+OUTLIER = "#9a3412"
+ALL = "#3f3f46"
+SHADE = "#e4e4e7"
+
+
+def pyplot():
+    """Return matplotlib.pyplot, or say how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Pictures need matplotlib: pip install 'skim[plot]'"
+        ) from error
+    return plt
+
+
+def new_axes(axes, n_rows=1, figsize=None):
+    """Return `n_rows` axes, the given ones or those of a new figure."""
+    if axes is None:
+        _, axes = pyplot().subplots(
+            n_rows, sharex=n_rows > 1, figsize=figsize, layout="constrained"
+        )
+    axes = [axes] if n_rows == 1 else list(axes)
+    if len(axes) != n_rows:
+        raise ValueError(f"{n_rows} axes are needed, not {len(axes)}.")
+    return axes
+
+
+def tidy(ax):
+    """Leave out the ink that says nothing."""
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax

@@ -1,0 +1,203 @@
+"""What happens to the losses while a detector trains."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.pipeline import Pipeline
+
+from skim._base import IMDetector
+from skim._labels import outlier_mask
+from skim._monitor import QUANTILES
+from skim.inspection._window import im_window
+from skim.separation import separation, thinned
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The losses of all rows over the training of a detector.
+
+    One element, or row, of each array belongs to one entry: an epoch, or in
+    :class:`~skim.ODIMDetector` a check. What depends on labels is None without
+    them.
+
+    Attributes
+    ----------
+    epoch, update : ndarray of int of shape (n_entries,)
+        Number of epochs and updates so far.
+    batch_size : ndarray of int of shape (n_entries,)
+        Rows in the latest batch.
+    separation : ndarray of shape (n_entries,)
+        How far the losses have parted; see :func:`skim.separation.separation`.
+    levels : ndarray of shape (n_levels,)
+        Levels of the quantiles.
+    quantiles : ndarray of shape (n_entries, n_levels)
+        Quantiles of the losses of all rows.
+    inlier_quantiles, outlier_quantiles : ndarray of shape (n_entries, n_levels)
+        Of the inliers alone and of the outliers alone.
+    auroc, auprc : ndarray of shape (n_entries,)
+        Area under the ROC curve, and average precision, with outliers as the
+        positive class.
+    losses : ndarray of shape (n_entries, n_samples)
+        The losses themselves, if they were to be stored, else None.
+    detector : IMDetector
+        The fitted detector.
+    """
+
+    epoch: np.ndarray
+    update: np.ndarray
+    batch_size: np.ndarray
+    separation: np.ndarray
+    levels: np.ndarray
+    quantiles: np.ndarray
+    detector: IMDetector = field(repr=False)
+    inlier_quantiles: np.ndarray | None = None
+    outlier_quantiles: np.ndarray | None = None
+    auroc: np.ndarray | None = None
+    auprc: np.ndarray | None = None
+    losses: np.ndarray | None = field(default=None, repr=False)
+
+    def window(self, threshold=0.9):
+        """Find the longest run of entries with an AUROC of at least a threshold.
+
+        Parameters
+        ----------
+        threshold : float, default=0.9
+
+        Returns
+        -------
+        window : IMWindow
+            As from :func:`im_window`; its ends are numbers of epochs, its length
+            is a number of entries.
+        """
+        if self.auroc is None:
+            raise ValueError("The window needs labels: give y to trajectory.")
+        return im_window(self.auroc, threshold, epochs=self.epoch)
+
+    def to_frame(self):
+        """Return a pandas DataFrame with one row an entry.
+
+        Returns
+        -------
+        frame : DataFrame
+        """
+        import pandas as pd
+
+        names = ["epoch", "update", "batch_size", "separation", "auroc", "auprc"]
+        columns = {name: getattr(self, name) for name in names}
+        for name in ("quantiles", "inlier_quantiles", "outlier_quantiles"):
+            values = getattr(self, name)
+            if values is not None:
+                prefix = name.removesuffix("quantiles") + "loss_q"
+                for level, column in zip(self.levels, values.T, strict=True):
+                    columns[f"{prefix}{round(100 * level):02d}"] = column
+        return pd.DataFrame({k: v for k, v in columns.items() if v is not None})
+
+
+def trajectory(detector, X, y=None, *, store_losses=False):
+    """Train a detector once and record what becomes of the losses.
+
+    After every epoch, all rows are scored by the networks as they are then, each
+    with its mean loss over the members in training. So a row's loss here is not
+    the detector's final score, which combines chosen moments, but what that is
+    made of.
+
+    Parameters
+    ----------
+    detector : ALTBIDetector, ODIMDetector, IMAutoencoderDetector or Pipeline
+        A clone is fitted. Of a Pipeline, whose last step is such a detector, all
+        steps are.
+
+    X : array-like of shape (n_samples, n_features)
+        The data, outliers included.
+
+    y : array-like of shape (n_samples,), default=None
+        Labels, for measuring only: 0 and 1 for outliers, or +1 and -1 for
+        outliers.
+
+    store_losses : bool, default=False
+        Whether to keep the losses of all rows at every epoch.
+
+    Returns
+    -------
+    trajectory : Trajectory
+
+    Examples
+    --------
+    >>> from skim import ALTBIDetector
+    >>> from skim.datasets import load_wine_outliers
+    >>> from skim.inspection import trajectory
+    >>> X, y = load_wine_outliers(return_X_y=True)
+    >>> path = trajectory(ALTBIDetector(epochs=30, random_state=0), X, y)
+    >>> path.auroc.shape
+    (30,)
+    >>> bool(path.auroc.max() > 0.9)
+    True
+    """
+    detector, X = _detector_and_data(detector, X)
+    is_outlier = None if y is None else outlier_mask(y, len(X))
+    recorder = _Recorder(detector, is_outlier, store_losses)
+    detector._validate_params()
+    detector._fit(X, watch=recorder)
+    return recorder.trajectory()
+
+
+def _detector_and_data(model, X):
+    """Return a clone of the detector, and the data as it will see it."""
+    model = clone(model)
+    if isinstance(model, Pipeline):
+        *steps, (_, model) = model.steps
+        if steps:
+            X = Pipeline(steps).fit_transform(X)
+    if not isinstance(model, IMDetector):
+        raise TypeError(
+            f"trajectory needs a detector of skim, not {type(model).__name__}."
+        )
+    return model, X if hasattr(X, "shape") else np.asarray(X)
+
+
+class _Recorder:
+    """Called at every entry of a training run."""
+
+    def __init__(self, detector, is_outlier, store_losses):
+        self.detector = detector
+        self.is_outlier = is_outlier
+        self.store_losses = store_losses
+        self.entries = []
+
+    def __call__(self, run, rows):
+        states = [state[None].cpu().numpy() for state in run.state()]
+        (losses,) = self.detector._losses(rows, *states, run.members)
+        losses = losses.mean(axis=0)
+        self.entries.append(self._entry(losses))
+
+    def _entry(self, losses):
+        entry = {
+            "separation": separation(thinned(losses)),
+            "quantiles": np.quantile(losses, QUANTILES),
+        }
+        if self.is_outlier is not None:
+            inliers, outliers = losses[~self.is_outlier], losses[self.is_outlier]
+            entry["inlier_quantiles"] = np.quantile(inliers, QUANTILES)
+            entry["outlier_quantiles"] = np.quantile(outliers, QUANTILES)
+            entry["auroc"] = roc_auc_score(self.is_outlier, losses)
+            entry["auprc"] = average_precision_score(self.is_outlier, losses)
+        if self.store_losses:
+            entry["losses"] = losses.astype(np.float32)
+        return entry
+
+    def trajectory(self):
+        recorded = {
+            name: np.array([entry[name] for entry in self.entries])
+            for name in self.entries[0]
+        }
+        history = self.detector.history_
+        return Trajectory(
+            epoch=history["epoch"],
+            update=history["update"],
+            batch_size=history["batch_size"],
+            levels=np.array(QUANTILES),
+            detector=self.detector,
+            **recorded,
+        )

@@ -1,0 +1,65 @@
+"""What training would have ended with at each of its stages."""
+
+import numpy as np
+import torch
+
+
+class StageLog:
+    """Keeps every state that a member ever had at the end of a stage, once.
+
+    Parameters
+    ----------
+    n_members : int
+    max_bytes : int or None, default=None
+        As soon as more than this is kept, all of it is forgotten. None means that
+        there is no limit.
+    """
+
+    def __init__(self, n_members, max_bytes=None):
+        self.max_bytes = max_bytes
+        self._n_bytes = 0
+        self._n_states = 0
+        self._states = []
+        self._now = np.zeros(n_members, dtype=np.intp)
+        self._stages = []
+
+    @property
+    def is_full(self):
+        """Whether more came than was allowed."""
+        return self.max_bytes is not None and self._n_bytes > self.max_bytes
+
+    def put(self, members, weights, statistics):
+        """Take over new states of some members; the others keep theirs.
+
+        Parameters
+        ----------
+        members : ndarray of int
+        weights : Tensor of shape (len(members), P)
+        statistics : Tensor of shape (len(members), Q)
+        """
+        self._n_bytes += weights.nbytes + statistics.nbytes
+        if self.is_full:
+            self._states.clear()
+            return
+        self._now[members] = self._n_states + np.arange(len(members))
+        self._n_states += len(members)
+        self._states.append((weights.clone(), statistics.clone()))
+
+    def end_stage(self):
+        """Note which states the members have now."""
+        self._stages.append(self._now.copy())
+
+    def arrays(self):
+        """Return the states and who had which of them when.
+
+        Returns
+        -------
+        weights : ndarray of shape (R, P)
+        statistics : ndarray of shape (R, Q)
+        stages : ndarray of int of shape (T, M)
+            The row of each member's state at the end of each stage.
+        """
+        weights, statistics = (
+            torch.cat(parts).cpu().numpy() for parts in zip(*self._states, strict=True)
+        )
+        return weights, statistics, np.stack(self._stages)

@@ -1,0 +1,18 @@
+"""The geometry of data and the theorem on the inlier-memorization effect."""
+
+from skim.theory._estimate import GeometryEstimate, estimate_geometry
+from skim.theory._geometry import ClusterGeometry, cluster_geometry
+from skim.theory._network import jacobian, project_on_clusters, reconstruct
+from skim.theory._theorem import TheoremQuantities, theorem_quantities
+
+__all__ = [
+    "ClusterGeometry",
+    "GeometryEstimate",
+    "TheoremQuantities",
+    "cluster_geometry",
+    "estimate_geometry",
+    "jacobian",
+    "project_on_clusters",
+    "reconstruct",
+    "theorem_quantities",
+]

@@ -1,0 +1,365 @@
+"""Every quantity of the theorem on the inlier-memorization effect."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from scipy.special import lambertw
+from sklearn.utils import check_array, check_scalar
+
+from skim.theory._geometry import ClusterGeometry, cluster_geometry
+from skim.theory._network import activation_of, check_network, jacobian, reconstruct
+
+N_RADII = 400  # tried in the search of a good one
+
+
+@dataclass(frozen=True)
+class TheoremQuantities:
+    r"""The quantities of the theorem, for one network and one set of data.
+
+    They carry the paper's letters. Norms of matrices are spectral unless marked
+    :math:`F`. The theorem wants bounds of the Jacobian that hold everywhere in a
+    ball of radius :math:`R_{loc}` around the initial weights. They are had from
+    the Jacobian :math:`J_c` at the centres and the initial weights and from its
+    Lipschitz constant,
+
+    .. math::
+
+        L_c = \|A\| B_2 R_\mu \|M\|, \quad
+        \alpha_c = \sigma_{\min}(J_c) - L_c R_{loc}, \quad
+        \beta_c = \sigma_{\max}(J_c) + L_c R_{loc},
+
+    with the matrix :math:`M` of the centres.
+
+    Attributes
+    ----------
+    geometry : ClusterGeometry
+        Of the data, with its :math:`\delta, \varepsilon_c, \varepsilon_o, \rho`.
+    radius : float
+        :math:`R_{loc}`.
+    learning_rate : float
+        :math:`\eta`.
+    R0_tilde : float
+        :math:`\tilde R_0 = \|F_{W_0}(\tilde X) - \tilde X\|`, how badly the initial
+        network reconstructs the centres, summed over all rows. Divided by the root
+        of the number of rows it is what the paper's simulation reports.
+    R0_hat : float
+        :math:`\hat R_0 = \tilde R_0 + \sqrt n \varepsilon_c
+        + \sqrt{\rho n} \varepsilon_o`.
+    alpha : float
+        :math:`\alpha = \sqrt{n_{\min}}\, \alpha_c`; 0 where the bound is void.
+    beta : float
+        :math:`\beta = \sqrt{n_{\max}}\, \beta_c`.
+    L : float
+        :math:`L = \sqrt{n_{\max}}\, L_c`.
+    Delta_f : float
+        :math:`\Delta_f = \|A\| B_1 R_W (\varepsilon_c + \varepsilon_o)` with
+        :math:`R_W = \|W_0\|_F + R_{loc}`.
+    Delta_J : float
+        :math:`\Delta_J = \sqrt n \|A\| (B_1 + B_2 R_W R_\mu)
+        (\varepsilon_c + \varepsilon_o)` with :math:`R_\mu = \max_k \|\mu_k\|`.
+    beta_X : float
+        :math:`\beta_X = \beta + \Delta_J`.
+    kappa : float
+        :math:`\kappa = L \hat R_0 + \beta \beta_X`.
+    gamma : float
+        :math:`\gamma = \Delta_J \hat R_0 + \beta_X \sqrt n \Delta_f`.
+    max_learning_rate : float
+        :math:`\min\{\alpha^2 / (8 \beta^4), \alpha^2 / (2 L \beta^2 \hat R_0)\}`.
+    """
+
+    geometry: ClusterGeometry
+    radius: float
+    learning_rate: float
+    R0_tilde: float
+    R0_hat: float
+    alpha: float
+    beta: float
+    L: float
+    Delta_f: float
+    Delta_J: float
+    beta_X: float
+    kappa: float
+    gamma: float
+    max_learning_rate: float
+
+    @property
+    def nu(self):
+        r"""Error that may remain, :math:`\nu = \varepsilon_c + \rho \varepsilon_o`."""
+        geometry = self.geometry
+        return geometry.eps_c + float(geometry.rho.max()) * geometry.eps_o
+
+    @property
+    def path_radius(self):
+        r"""How far clean training may go, :math:`2 \beta \hat R_0 / \alpha^2`."""
+        return _ratio(2 * self.beta * self.R0_hat, self.alpha**2)
+
+    def T_star(self, nu=None):
+        r"""Return the iteration from which on the centres are learned.
+
+        Parameters
+        ----------
+        nu : float, default=None
+            Up to what error; by default :attr:`nu`.
+
+        Returns
+        -------
+        T_star : int or inf
+            :math:`\lceil 2 / (\eta \alpha^2) \log_+(\hat R_0 / \nu) \rceil`. Infinite
+            where the network need not learn them at all.
+        """
+        nu = self.nu if nu is None else nu
+        ratio = _ratio(self.R0_hat, nu)
+        if ratio <= 1:
+            return 0
+        iterations = _ratio(2 * math.log(ratio), self.learning_rate * self.alpha**2)
+        return math.ceil(iterations) if math.isfinite(iterations) else math.inf
+
+    def Delta_path(self, T):
+        r"""Bound how far training on the data strays from that on the centres.
+
+        Parameters
+        ----------
+        T : int
+            Number of iterations.
+
+        Returns
+        -------
+        Delta_path : float
+            :math:`\eta \gamma T \exp(\eta \kappa T)`.
+        """
+        exponent = self.learning_rate * self.kappa * T
+        if exponent > 700:  # beyond what a float can hold
+            return math.inf
+        return self.learning_rate * self.gamma * T * math.exp(exponent)
+
+    def zeta(self, T):
+        r"""Bound how far the outputs stray from those of training on the centres.
+
+        Parameters
+        ----------
+        T : int
+            Number of iterations.
+
+        Returns
+        -------
+        zeta : float
+            :math:`\zeta_T = \Delta_f + \beta \Delta_{path}(T)`.
+        """
+        return self.Delta_f + self.beta * self.Delta_path(T)
+
+    def conditions(self, T):
+        r"""Check what the theorem asks for.
+
+        Parameters
+        ----------
+        T : int
+            Number of iterations.
+
+        Returns
+        -------
+        conditions : dict of str to bool
+            "jacobian": :math:`\alpha > 0`; "radius":
+            :math:`R_{loc} \ge 2 \beta \hat R_0 / \alpha^2`; "learning_rate":
+            :math:`0 < \eta \le` :attr:`max_learning_rate`; "long_enough":
+            :math:`T \ge T_\star(\nu)`; "path": :math:`\Delta_{path}(T) \le R_{loc} -
+            2 \beta \hat R_0 / \alpha^2`; "delta":
+            :math:`\delta > 2 \zeta_T + 4 \nu`.
+        """
+        return {
+            "jacobian": self.alpha > 0,
+            "radius": self.radius >= self.path_radius,
+            "learning_rate": 0 < self.learning_rate <= self.max_learning_rate,
+            "long_enough": self.T_star() <= T,
+            "path": self.Delta_path(T) <= self.radius - self.path_radius,
+            "delta": self.geometry.delta > 2 * self.zeta(T) + 4 * self.nu,
+        }
+
+    def largest_T(self):
+        """Return the last iteration that the theorem covers.
+
+        Returns
+        -------
+        T : int or None
+            None where no iteration meets all conditions.
+        """
+        for_delta = _ratio((self.geometry.delta - 4 * self.nu) / 2, 1) - self.Delta_f
+        room = min(self.radius - self.path_radius, _ratio(for_delta, self.beta))
+        if not room >= 0 or self.learning_rate <= 0:
+            return None
+        if self.gamma == 0:  # nothing drives the two trainings apart
+            T = max(self.T_star(), 1)
+        else:
+            # eta gamma T exp(eta kappa T) = room, solved for T.
+            time = lambertw(self.kappa * room / self.gamma).real / self.kappa
+            T = int(min(time / self.learning_rate, 2**62))
+        while T > 0 and not all(self.conditions(T).values()):
+            T = T - 1 if self.T_star() < T else 0
+        return T if all(self.conditions(T).values()) else None
+
+
+def theorem_quantities(
+    W,
+    A,
+    X,
+    clusters,
+    outliers,
+    *,
+    activation="tanh",
+    radius="auto",
+    learning_rate="auto",
+):
+    """Compute every quantity of the theorem.
+
+    Parameters
+    ----------
+    W : array-like of shape (n_hidden, n_features)
+        Initial weights of the encoder.
+
+    A : array-like of shape (n_features, n_hidden)
+        Weights of the decoder, which the theorem keeps fixed.
+
+    X : array-like of shape (n_samples, n_features)
+        The data as the network sees it.
+
+    clusters : array-like of shape (n_samples,)
+        As for :func:`cluster_geometry`.
+
+    outliers : array-like of shape (n_samples,)
+        As for :func:`cluster_geometry`.
+
+    activation : {"tanh", "sigmoid", "relu", "identity"}, default="tanh"
+        With "relu", whose slope jumps, the bounds hold only as long as no hidden
+        unit turns on or off at a centre.
+
+    radius : float or "auto", default="auto"
+        The radius of the ball in which the Jacobian is bounded. "auto" takes the
+        one that lets the theorem cover the most iterations or, if there is none,
+        comes closest to the radius condition.
+
+    learning_rate : float or "auto", default="auto"
+        The step size of gradient descent. "auto" takes the largest admissible one.
+
+    Returns
+    -------
+    quantities : TheoremQuantities
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skim.theory import theorem_quantities
+    >>> X = np.array([[0.6, 0.0], [0.6, 0.0], [0.0, 0.6], [0.0, 0.6], [-0.3, -0.3]])
+    >>> clusters, outliers = [0, 0, 1, 1, 1], [0, 0, 0, 0, 1]
+    >>> rng = np.random.default_rng(0)
+    >>> W, A = rng.normal(size=(8, 2)) / 1000, 200 * rng.normal(size=(2, 8))
+    >>> quantities = theorem_quantities(W, A, X, clusters, outliers)
+    >>> quantities.conditions(T=0)["radius"]
+    True
+    """
+    X = check_array(X, dtype=np.float64)
+    W, A = check_network(W, A, X.shape[1])
+    geometry = cluster_geometry(X, clusters, outliers)
+    bounds = _Bounds(W, A, geometry, activation)
+    if radius == "auto":
+        candidates = [bounds.quantities(r, learning_rate) for r in bounds.radii()]
+        return max(candidates, key=_reach)
+    check_scalar(radius, "radius", Real, min_val=0)
+    return bounds.quantities(float(radius), learning_rate)
+
+
+class _Bounds:
+    """What is known of the network before a radius is chosen."""
+
+    def __init__(self, W, A, geometry, activation):
+        phi = activation_of(activation)
+        self.geometry = geometry
+        self.slope, self.curvature = phi.max_slope, phi.max_curvature
+        centers = geometry.centers
+        J = jacobian(W, A, centers, activation)
+        values = np.linalg.svd(J, compute_uv=False)
+        self.largest = float(values[0])
+        self.smallest = float(values[-1]) if J.shape[0] <= J.shape[1] else 0.0
+        self.norm_A = float(np.linalg.norm(A, 2))
+        self.norm_W = float(np.linalg.norm(W))
+        self.R_mu = float(np.linalg.norm(centers, axis=1).max())
+        norm_M = float(np.linalg.norm(centers, 2))
+        self.L_c = self.norm_A * self.curvature * self.R_mu * norm_M
+        errors = reconstruct(W, A, centers, activation) - centers
+        squares = geometry.sizes @ np.square(errors).sum(axis=1)
+        self.R0_tilde = math.sqrt(squares)
+        n, rho = len(geometry.clusters), float(geometry.rho.max())
+        self.R0_hat = (
+            self.R0_tilde
+            + math.sqrt(n) * geometry.eps_c
+            + math.sqrt(rho * n) * geometry.eps_o
+        )
+
+    def radii(self):
+        """Return radii to choose from."""
+        if self.smallest == 0:
+            return [0.0]
+        if self.L_c == 0:
+            needed = self.quantities(0.0, "auto").path_radius
+            return (needed * np.geomspace(1, 1e3, N_RADII)).tolist()
+        largest = self.smallest / self.L_c
+        return (largest * np.geomspace(1e-6, 1 - 1e-6, N_RADII)).tolist()
+
+    def quantities(self, radius, learning_rate):
+        """Return all quantities with a given radius."""
+        geometry, spread = self.geometry, self.geometry.eps_c + self.geometry.eps_o
+        n = len(geometry.clusters)
+        alpha_c = max(self.smallest - self.L_c * radius, 0.0)
+        alpha = math.sqrt(geometry.n_min) * alpha_c
+        beta = math.sqrt(geometry.n_max) * (self.largest + self.L_c * radius)
+        L = math.sqrt(geometry.n_max) * self.L_c
+        R_W = self.norm_W + radius
+        Delta_f = self.norm_A * self.slope * R_W * spread
+        per_row = self.slope + self.curvature * R_W * self.R_mu
+        Delta_J = math.sqrt(n) * self.norm_A * per_row * spread
+        beta_X = beta + Delta_J
+        steepest = min(
+            _ratio(alpha**2, 8 * beta**4),
+            _ratio(alpha**2, 2 * L * beta**2 * self.R0_hat),
+        )
+        if learning_rate == "auto":
+            learning_rate = steepest
+        else:
+            check_scalar(
+                learning_rate,
+                "learning_rate",
+                Real,
+                min_val=0,
+                include_boundaries="right",
+            )
+        return TheoremQuantities(
+            geometry=geometry,
+            radius=float(radius),
+            learning_rate=float(learning_rate),
+            R0_tilde=self.R0_tilde,
+            R0_hat=self.R0_hat,
+            alpha=alpha,
+            beta=beta,
+            L=L,
+            Delta_f=Delta_f,
+            Delta_J=Delta_J,
+            beta_X=beta_X,
+            kappa=L * self.R0_hat + beta * beta_X,
+            gamma=Delta_J * self.R0_hat + beta_X * math.sqrt(n) * Delta_f,
+            max_learning_rate=steepest,
+        )
+
+
+def _reach(quantities):
+    """How much the theorem covers; if nothing, how near it comes to that."""
+    T = quantities.largest_T()
+    if T is not None:
+        return 1, T * quantities.learning_rate
+    return 0, _ratio(quantities.radius, quantities.path_radius)
+
+
+def _ratio(numerator, denominator):
+    """Divide; by zero gives infinity, or 0 for 0 / 0."""
+    if denominator == 0:
+        return math.inf if numerator > 0 else 0.0
+    return numerator / denominator
