@@ -8,6 +8,7 @@ try:
     from benchmarks.adbench import adbench
     from benchmarks.demo import demo
     from benchmarks.report import report
+    from benchmarks.simulation import simulation
     from benchmarks.speed import speed
 except ImportError as error:
     sys.exit(f"{error}. The benchmarks need more than skim: pip install 'skim[bench]'")
@@ -16,6 +17,7 @@ app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 app.command()(demo)
 app.command()(adbench)
 app.command()(report)
+app.command()(simulation)
 app.command()(speed)
 
 if __name__ == "__main__":

@@ -116,7 +116,10 @@ def adbench(
     threads: Annotated[int, typer.Option(min=1, help="Threads of a task.")] = 1,
     timeout: Annotated[
         float,
-        typer.Option(min=0, help="Seconds after which a task is ended; 0: never."),
+        typer.Option(
+            min=0,
+            help="Processor seconds a thread after which a task is ended; 0: never.",
+        ),
     ] = 600,
     memory: Annotated[
         float,
@@ -206,7 +209,7 @@ def _watch(plan, records, console):
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console) as progress:
+    with Progress(*columns, console=console, refresh_per_second=2) as progress:
         total = sum(weights.values())
         bar = progress.add_task("Measuring", total=total, done=0, n=len(weights))
         for record in records:

@@ -54,9 +54,9 @@ def im_window(auroc, threshold=0.9, *, epochs=None):
     >>> im_window([0.5, 0.6])
     IMWindow(start=None, stop=None, length=0)
     """
-    check_scalar(
-        threshold, "threshold", Real, min_val=0, max_val=1, include_boundaries="neither"
-    )
+    check_scalar(threshold, "threshold", Real)
+    if not 0 < threshold < 1:
+        raise ValueError(f"threshold must be in (0, 1), not {threshold}.")
     values = np.asarray(auroc, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError("auroc must have one value an epoch, in one dimension.")

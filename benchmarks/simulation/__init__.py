@@ -1,0 +1,118 @@
+"""The simulation study: when the effect appears, and how long it lasts."""
+
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import torch
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from benchmarks.simulation import _experiments as experiments
+from benchmarks.simulation._figures import draw_experiment
+from benchmarks.simulation._stack import train
+
+__all__ = ["simulation"]
+
+SYMBOLS = {name: symbol for name, (symbol, *_) in experiments.VARIED.items()} | {
+    "initialisation": experiments.INITIALISATION[0]
+}
+MEANS = ["initial_error", "start", "stop", "length", "peak"]
+
+
+def simulation(
+    output: Annotated[Path, typer.Option(help="Folder of tables and pictures.")] = Path(
+        "simulation-results"
+    ),
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of training.")] = 1000,
+    threads: Annotated[int, typer.Option(min=1, help="Threads to compute with.")] = 2,
+    evidence: Annotated[
+        bool,
+        typer.Option(
+            "--evidence", help="Also try other centres and initial weights; slower."
+        ),
+    ] = False,
+):
+    """Vary the data and the initial weights, and measure the window of the effect."""
+    torch.set_num_threads(threads)
+    console = Console()
+    output.mkdir(parents=True, exist_ok=True)
+    start = time.perf_counter()
+    with Progress(console=console) as progress:
+        members = experiments.main_members(seeds)
+        _train(members, epochs, progress, "Four experiments")
+        real = []
+        for name in experiments.REAL:
+            real += experiments.real_members(name, seeds)
+            _train(real[-2 * seeds :], epochs, progress, name)
+        if evidence:
+            _evidence(output, seeds, epochs, progress)
+    table = _summary(members + real)
+    table.to_csv(output / "windows.csv", index=False, float_format="%.4g")
+    for name, symbol in SYMBOLS.items():
+        groups = defaultdict(list)
+        for member in members:
+            if member.experiment == name and not member.ema:
+                groups[member.value].append(member)
+        figure = draw_experiment(symbol, groups)
+        figure.savefig(output / f"{name}.svg", dpi=100, metadata={"Date": None})
+    console.print(_rich_table(table))
+    seconds = time.perf_counter() - start
+    console.print(f"{seconds:.0f} s. Tables and pictures are in {output}")
+
+
+def _train(members, epochs, progress, title):
+    bar = progress.add_task(title, total=epochs)
+    train(members, epochs, on_epoch=lambda: progress.advance(bar))
+
+
+def _summary(members):
+    """Average over the seeds; a missing window has a length of 0 and no ends."""
+    records = pd.DataFrame([member.record() for member in members])
+    for end in ("start", "stop"):
+        records[end] = records[end].astype(float)
+    groups = records.groupby(["experiment", "ema", "value"], sort=False)
+    return groups[MEANS].mean().reset_index()
+
+
+def _rich_table(table):
+    shown = Table(box=None, padding=(0, 2, 0, 0))
+    for column in table:
+        shown.add_column(column, justify="right")
+    for row in table.itertuples(index=False):
+        shown.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row))
+    return shown
+
+
+def _evidence(output, seeds, epochs, progress):
+    """Repeat what is in doubt with other centres and other initial weights."""
+    members = experiments.balance_evidence(seeds)
+    _train(members, epochs, progress, "Balance, other centres")
+    rows = pd.DataFrame([member.record() for member in members])
+    rows[["centers", "small", "ratio"]] = rows["value"].tolist()
+    lengths = rows.groupby(["centers", "small", "ratio"], sort=False)["length"].mean()
+    lengths.reset_index().to_csv(
+        output / "balance_evidence.csv", index=False, float_format="%.4g"
+    )
+    members = experiments.initialisation_evidence(n_draws=30)
+    _train(members, epochs, progress, "Initial weights")
+    rows = pd.DataFrame([member.record() for member in members])
+    correlations = []
+    for centers, group in rows.groupby("value", sort=False):
+        found = group[group["length"] > 0]
+        correlations.append(
+            {"centers": centers, "n": len(group), "with_window": len(found)}
+            | {
+                name: experiments.rank_correlation(part["initial_error"], part[name])
+                for name, part in (("start", found), ("stop", found), ("length", group))
+            }
+        )
+    pd.DataFrame(correlations).to_csv(
+        output / "initialisation_evidence.csv", index=False, float_format="%.2f"
+    )

@@ -1,0 +1,124 @@
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("agg")
+import matplotlib.pyplot as plt
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
+from skim.inspection import (
+    ExplanationDisplay,
+    IMTrajectoryDisplay,
+    LossHistogramDisplay,
+    im_window,
+)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return ALTBIDetector(epochs=10, random_state=0, contamination=0.05).fit(table)
+
+
+def test_trajectory_shows_the_window(table, is_outlier):
+    detector = ALTBIDetector(epochs=10, random_state=0)
+    display = IMTrajectoryDisplay.from_estimator(
+        detector, table, is_outlier, threshold=0.6
+    )
+    losses, auroc, separation = display.axes_
+    assert [line.get_label() for line in losses.lines] == ["Inliers", "Outliers"]
+    np.testing.assert_array_equal(auroc.lines[0].get_ydata(), display.trajectory.auroc)
+    np.testing.assert_array_equal(
+        separation.lines[0].get_ydata(), display.trajectory.separation
+    )
+    start, stop, _ = im_window(
+        display.trajectory.auroc, 0.6, epochs=display.trajectory.epoch
+    )
+    (shade,) = auroc.patches
+    assert (shade.get_x(), shade.get_x() + shade.get_width()) == (start, stop)
+    display.figure_.canvas.draw()
+
+
+def test_trajectory_without_a_window_has_no_shade(table, is_outlier):
+    detector = IMAutoencoderDetector(epochs=2, random_state=0)
+    display = IMTrajectoryDisplay.from_estimator(
+        detector, table, ~is_outlier, threshold=0.99
+    )
+    assert len(display.axes_[1].patches) == 0
+
+
+def test_trajectory_without_labels_has_two_panels(table):
+    detector = ODIMDetector(epochs=2, n_estimators=2, random_state=0)
+    display = IMTrajectoryDisplay.from_estimator(detector, table)
+    assert len(display.axes_) == 2
+
+
+def test_trajectory_draws_where_it_is_told(table):
+    detector = IMAutoencoderDetector(epochs=2)
+    figure, axes = plt.subplots(2)
+    display = IMTrajectoryDisplay.from_estimator(detector, table, axes=axes)
+    assert display.figure_ is figure
+    with pytest.raises(ValueError, match="2 axes are needed, not 3"):
+        display.plot(axes=plt.subplots(3)[1])
+
+
+def test_histogram_counts_every_row(fitted, table, is_outlier):
+    display = LossHistogramDisplay.from_estimator(fitted, table, is_outlier, bins=20)
+    inliers, outliers = display.ax_.containers
+    assert sum(bar.get_height() for bar in inliers) == 285
+    assert sum(bar.get_height() for bar in outliers) == 15
+    assert display.threshold == pytest.approx(-fitted.offset_)
+    display.figure_.canvas.draw()
+
+
+def test_histogram_needs_no_labels_and_takes_pipelines(table):
+    model = make_pipeline(StandardScaler(), IMAutoencoderDetector(epochs=3)).fit(table)
+    display = LossHistogramDisplay.from_estimator(model, table)
+    (bars,) = display.ax_.containers
+    assert sum(bar.get_height() for bar in bars) == 300
+
+
+def test_explanation_shows_the_largest_contributions(fitted, table):
+    display = ExplanationDisplay.from_estimator(fitted, table, 299, n_features=4)
+    widths = [bar.get_width() for bar in display.ax_.patches]
+    expected = np.sort(fitted.explain(table[[299]], relative=True)[0])[::-1][:4]
+    np.testing.assert_allclose(widths, expected)
+    assert display.ax_.get_yticklabels()[0].get_text().startswith("x")
+
+
+def test_explanation_names_features_and_values(table):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(table, columns=list("abcdef"))
+    detector = IMAutoencoderDetector(epochs=3, random_state=0).fit(frame)
+    display = ExplanationDisplay.from_estimator(detector, frame, 0)
+    labels = {tick.get_text() for tick in display.ax_.get_yticklabels()}
+    assert f"a = {table[0, 0]:.4g}" in labels
+
+
+def test_explanation_of_a_pipeline_is_of_its_last_step(table):
+    model = make_pipeline(StandardScaler(), IMAutoencoderDetector(epochs=3)).fit(table)
+    names = list("abcdef")
+    display = ExplanationDisplay.from_estimator(model, table, 0, feature_names=names)
+    assert len(display.ax_.patches) == 6
+
+
+def test_explanation_refuses_bad_input(fitted, table):
+    with pytest.raises(ValueError, match="2 feature names for 6 features"):
+        ExplanationDisplay.from_estimator(fitted, table, 0, feature_names=["a", "b"])
+    with pytest.raises(ValueError, match="n_features"):
+        ExplanationDisplay.from_estimator(fitted, table, 0, n_features=0)
+
+
+def test_without_matplotlib_the_extra_is_named(fitted, table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"skim\[plot\]"):
+        LossHistogramDisplay.from_estimator(fitted, table)

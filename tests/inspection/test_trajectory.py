@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import IsolationForest
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skim import ALTBIDetector, IMAutoencoderDetector
+from skim.inspection import trajectory
+from skim.separation import separation
+
+
+def test_it_records_the_losses_of_every_epoch(quick, table, is_outlier):
+    path = trajectory(quick(), table, is_outlier, store_losses=True)
+    n_entries = len(path.detector.history_["epoch"])
+    assert path.losses.shape == (n_entries, len(table))
+    for losses, auroc, auprc, apart, median in zip(
+        path.losses,
+        path.auroc,
+        path.auprc,
+        path.separation,
+        path.quantiles[:, 2],
+        strict=True,
+    ):
+        assert auroc == pytest.approx(roc_auc_score(is_outlier, losses), abs=1e-3)
+        assert auprc == pytest.approx(
+            average_precision_score(is_outlier, losses), abs=1e-3
+        )
+        assert apart == pytest.approx(separation(losses), rel=1e-3)
+        assert median == pytest.approx(np.median(losses), rel=1e-5)
+
+
+def test_the_losses_are_those_of_the_networks_then(table):
+    detector = ALTBIDetector(epochs=4, n_snapshots=1, random_state=0)
+    path = trajectory(detector, table, store_losses=True)
+    for n_epochs, losses in enumerate(path.losses, start=1):
+        shorter = clone(detector).set_params(epochs=n_epochs).fit(table)
+        np.testing.assert_allclose(losses, -shorter.training_scores_, rtol=1e-5)
+
+
+def test_watching_changes_nothing(quick, table):
+    watched = trajectory(quick(), table).detector.training_scores_
+    np.testing.assert_array_equal(watched, quick().fit(table).training_scores_)
+
+
+def test_the_detector_itself_is_left_alone(table):
+    detector = IMAutoencoderDetector(epochs=2)
+    trajectory(detector, table)
+    assert not hasattr(detector, "offset_")
+
+
+def test_both_conventions_of_labels_give_the_same(table, is_outlier):
+    detector = IMAutoencoderDetector(epochs=3, random_state=0)
+    expected = trajectory(detector, table, is_outlier).auroc
+    for y in (is_outlier.astype(int), np.where(is_outlier, -1, 1)):
+        np.testing.assert_array_equal(trajectory(detector, table, y).auroc, expected)
+
+
+def test_without_labels_there_is_no_auroc(table):
+    path = trajectory(IMAutoencoderDetector(epochs=3), table)
+    assert path.auroc is None
+    assert path.inlier_quantiles is None
+    with pytest.raises(ValueError, match="needs labels"):
+        path.window()
+
+
+def test_a_pipeline_is_fitted_as_a_whole(table, is_outlier):
+    detector = IMAutoencoderDetector(epochs=3, random_state=0)
+    path = trajectory(make_pipeline(StandardScaler(), detector), table, is_outlier)
+    scaled = StandardScaler().fit_transform(table)
+    np.testing.assert_array_equal(
+        path.auroc, trajectory(detector, scaled, is_outlier).auroc
+    )
+
+
+def test_the_window_is_in_epochs(table, is_outlier):
+    path = trajectory(ALTBIDetector(epochs=20, random_state=0), table, is_outlier)
+    window = path.window(threshold=0.6)
+    inside = path.auroc[window.start - 1 : window.stop]
+    assert len(inside) == window.length > 0
+    assert (inside >= 0.6).all()
+
+
+def test_it_becomes_a_frame(table, is_outlier):
+    detector = IMAutoencoderDetector(epochs=3)
+    frame = trajectory(detector, table, is_outlier).to_frame()
+    assert len(frame) == 3
+    assert {"epoch", "auroc", "loss_q50", "outlier_loss_q95"} <= set(frame)
+    assert "auroc" not in trajectory(detector, table).to_frame()
+
+
+def test_labels_of_the_wrong_kind_are_refused(table, is_outlier):
+    detector = IMAutoencoderDetector(epochs=2)
+    with pytest.raises(ValueError, match="299 labels, but there are 300 rows"):
+        trajectory(detector, table, is_outlier[1:])
+    with pytest.raises(ValueError, match="one class only"):
+        trajectory(detector, table, np.zeros(300))
+    with pytest.raises(ValueError, match="must be 0 and 1"):
+        trajectory(detector, table, np.arange(300))
+    with pytest.raises(ValueError, match="must be 0 and 1"):
+        trajectory(detector, table, ["in"] * 200 + ["out"] * 100)
+
+
+def test_only_detectors_of_this_package_have_trajectories(table):
+    with pytest.raises(TypeError, match="not IsolationForest"):
+        trajectory(IsolationForest(), table)
+
+
+def test_parameters_are_checked(table):
+    with pytest.raises(ValueError, match="'epochs'"):
+        trajectory(IMAutoencoderDetector(epochs=0), table)

@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skim.inspection import IMWindow, im_window
+
+NONE = IMWindow(None, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("auroc", "window"),
+    [
+        ([], NONE),
+        ([0.5, 0.89], NONE),
+        ([0.95, 0.95, 0.5], IMWindow(0, 1, 2)),
+        ([0.5, 0.95, 0.95], IMWindow(1, 2, 2)),
+        ([0.95], IMWindow(0, 0, 1)),
+        ([0.9], IMWindow(0, 0, 1)),
+        ([0.95, 0.1, 0.95, 0.1], IMWindow(0, 0, 1)),
+        ([0.95, 0.1, 0.95, 0.96, 0.1], IMWindow(2, 3, 2)),
+        ([0.95, np.nan, 0.95, 0.95], IMWindow(2, 3, 2)),
+    ],
+)
+def test_the_longest_run_counts(auroc, window):
+    assert im_window(auroc) == window
+
+
+def test_epochs_name_the_ends():
+    assert im_window([0.5, 0.95, 0.95], epochs=[10, 20, 30]) == IMWindow(20, 30, 2)
+
+
+@given(st.lists(st.booleans(), max_size=30))
+def test_no_longer_run_exists(inside):
+    auroc = np.where(inside, 0.95, 0.5)
+    start, stop, length = im_window(auroc)
+    runs = "".join("x" if flag else " " for flag in inside).split()
+    assert length == max(map(len, runs), default=0)
+    if length:
+        assert stop - start + 1 == length
+        assert all(inside[start : stop + 1])
+
+
+@pytest.mark.parametrize("threshold", [0, 1, -0.5, 1.5, np.nan])
+def test_a_threshold_outside_is_refused(threshold):
+    with pytest.raises(ValueError, match="threshold"):
+        im_window([0.5], threshold)
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="one dimension"):
+        im_window([[0.5]])
+    with pytest.raises(ValueError, match="2 epochs for 1 values"):
+        im_window([0.5], epochs=[1, 2])
+    with pytest.raises(TypeError, match="threshold"):
+        im_window([0.5], "high")
