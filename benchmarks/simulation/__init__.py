@@ -5,7 +5,6 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import pandas as pd
 import torch
 import typer

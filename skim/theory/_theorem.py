@@ -330,7 +330,7 @@ class _Bounds:
                 "learning_rate",
                 Real,
                 min_val=0,
-                include_boundaries="right",
+                include_boundaries="neither",
             )
         return TheoremQuantities(
             geometry=geometry,

@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist, pdist
+
+from skim.datasets import make_im_clusters
+from skim.datasets._clusters import CENTERS
+
+
+def test_rows_are_as_they_are_said_to_be():
+    X, y, clusters = make_im_clusters(
+        1000, cluster_std=0.5, outlier_rate=0.1, scaled=False, random_state=0
+    )
+    assert X.shape == (1000, 2)
+    assert y.sum() == 100
+    np.testing.assert_array_equal(clusters == -1, y == 1)
+    np.testing.assert_array_equal(np.bincount(clusters[y == 0]), [300, 300, 300])
+    outliers = X[y == 1]
+    assert np.abs(outliers).max() <= 18
+    assert cdist(outliers, CENTERS).min() >= 10
+    for k, center in enumerate(CENTERS):
+        deviations = X[clusters == k] - center
+        assert np.abs(deviations.mean(axis=0)).max() < 0.1
+        assert deviations.std() == pytest.approx(0.5, rel=0.1)
+
+
+def test_default_centres_are_sixteen_apart():
+    assert pdist(CENTERS).min() == pytest.approx(16, abs=0.01)
+
+
+def test_scaled_rows_are_no_longer_than_one():
+    X, *_ = make_im_clusters(300, centers=np.eye(5), outlier_distance=2, random_state=0)
+    assert np.linalg.norm(X, axis=1).max() <= 1
+    np.testing.assert_allclose(X.min(axis=0), 0)
+    np.testing.assert_allclose(X.max(axis=0), 5**-0.5)
+
+
+def test_weights_are_relative_sizes():
+    _, _, clusters = make_im_clusters(
+        110, weights=[8, 1, 1], outlier_rate=0, random_state=0
+    )
+    np.testing.assert_array_equal(np.bincount(clusters), [88, 11, 11])
+
+
+def test_same_seed_same_rows_and_no_global_state():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    for one, other in zip(
+        make_im_clusters(50, random_state=1),
+        make_im_clusters(50, random_state=1),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
+    make_im_clusters(50)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"outlier_rate": 1.0}, "outlier_rate"),
+        ({"cluster_std": -1}, "cluster_std"),
+        ({"weights": [1, 2]}, "3 positive numbers"),
+        ({"weights": [1, 2, 0]}, "3 positive numbers"),
+        ({"outlier_distance": 100}, "No room for outliers"),
+    ],
+)
+def test_bad_parameters_are_refused(params, message):
+    with pytest.raises(ValueError, match=message):
+        make_im_clusters(100, **params)

@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skim.datasets import make_im_clusters
+from skim.theory import cluster_geometry, estimate_geometry
+
+SQUARE = np.array([[0.0, 0.0], [0.2, 0.0], [1.1, 0.0], [1.1, 0.0], [0.1, 3.0], [5, 0]])
+CLUSTERS = [0, 0, 1, 1, 0, 1]
+OUTLIERS = np.array([0, 0, 0, 0, 1, 1])
+
+
+def test_every_quantity_is_what_it_is_defined_to_be():
+    geometry = cluster_geometry(SQUARE, CLUSTERS, OUTLIERS)
+    np.testing.assert_allclose(geometry.centers, [[0.1, 0], [1.1, 0]])
+    np.testing.assert_array_equal(geometry.sizes, [3, 3])
+    np.testing.assert_allclose(geometry.rho, [1 / 3, 1 / 3])
+    assert (geometry.n_min, geometry.n_max) == (3, 3)
+    assert geometry.delta == pytest.approx(1.0)
+    assert geometry.eps_c == pytest.approx(0.1)
+    assert geometry.eps_o == pytest.approx(3.9)
+    assert geometry.persistence == pytest.approx(0.6)
+    assert geometry.strength == pytest.approx(1.2)
+    np.testing.assert_array_equal(geometry.well_separated, OUTLIERS == 1)
+
+
+def test_only_far_outliers_are_well_separated():
+    near = np.r_[SQUARE[:4], [[0.1, 1.1], [0.1, 1.3]]]
+    geometry = cluster_geometry(near, CLUSTERS, OUTLIERS)
+    np.testing.assert_array_equal(np.flatnonzero(geometry.well_separated), [5])
+
+
+def test_outliers_without_a_cluster_go_to_the_nearest():
+    geometry = cluster_geometry(SQUARE, [0, 0, 1, 1, -1, -1], OUTLIERS)
+    np.testing.assert_array_equal(geometry.clusters, CLUSTERS)
+
+
+def test_all_conventions_of_outliers_mean_the_same():
+    expected = cluster_geometry(SQUARE, CLUSTERS, OUTLIERS).eps_c
+    for outliers in (OUTLIERS == 1, np.where(OUTLIERS, -1, 1)):
+        assert cluster_geometry(SQUARE, CLUSTERS, outliers).eps_c == expected
+
+
+def test_labels_may_be_words_and_centres_given():
+    geometry = cluster_geometry(
+        SQUARE[:4], ["b", "b", "a", "a"], centers=[[1.0, 0.0], [0.0, 0.0]]
+    )
+    assert geometry.eps_c == pytest.approx(0.2)
+    assert geometry.eps_o == 0
+    assert not geometry.well_separated.any()
+
+
+def test_one_cluster_is_infinitely_far_from_the_next():
+    geometry = cluster_geometry(SQUARE, np.zeros(6))
+    assert geometry.delta == np.inf
+
+
+@pytest.mark.parametrize(
+    ("clusters", "outliers", "message"),
+    [
+        ([0, 1], OUTLIERS, "2 labels, but there are 6 rows"),
+        (CLUSTERS, [0, 1], "2 labels, but there are 6 rows"),
+        (CLUSTERS, np.zeros(6, int), "one class only"),
+        ([-1] * 6, [True] * 6, "no clusters"),
+        ([0, 0, -1, 0, 0, 0], OUTLIERS, "Only outliers may be without a cluster"),
+        ([0, 0, 0, 0, 1, 1], OUTLIERS, "Cluster 1 has no inliers"),
+    ],
+)
+def test_bad_labels_are_refused(clusters, outliers, message):
+    with pytest.raises(ValueError, match=message):
+        cluster_geometry(SQUARE, clusters, outliers)
+
+
+def test_bad_data_and_centres_are_refused():
+    with pytest.raises(ValueError, match="NaN"):
+        cluster_geometry([[np.nan, 1.0]], [0])
+    with pytest.raises(ValueError, match=r"need \(2, 2\)"):
+        cluster_geometry(SQUARE, CLUSTERS, centers=[[0.0, 0.0]])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**31), st.floats(0.1, 10))
+def test_lengths_grow_with_the_data_and_shares_do_not(seed, factor):
+    rng = np.random.default_rng(seed)
+    X, clusters = rng.normal(size=(30, 3)), rng.integers(3, size=30)
+    clusters[:3] = range(3)
+    outliers = np.arange(30) >= 25
+    one = cluster_geometry(X, clusters, outliers)
+    other = cluster_geometry(factor * X, clusters, outliers)
+    for name in ("delta", "eps_c", "eps_o", "persistence", "strength"):
+        assert getattr(other, name) == pytest.approx(factor * getattr(one, name))
+    np.testing.assert_array_equal(one.rho, other.rho)
+
+
+def test_the_estimate_finds_plain_clusters():
+    X, y, clusters = make_im_clusters(600, cluster_std=0.8, random_state=0)
+    truth = cluster_geometry(X, clusters, y)
+    estimate = estimate_geometry(X, random_state=0)
+    found = estimate.geometry
+    assert len(found.centers) == 3
+    assert estimate.stability > 0.95
+    assert estimate.is_sure
+    assert found.delta == pytest.approx(truth.delta, rel=0.05)
+    low, high = estimate.intervals["delta"]
+    assert low <= found.delta * 1.01
+    assert high >= found.delta * 0.99
+    assert np.mean(found.is_outlier == (y == 1)) > 0.97
+
+
+def test_the_estimate_admits_that_there_are_no_clusters():
+    X = np.random.default_rng(0).uniform(size=(400, 4))
+    estimate = estimate_geometry(X, n_clusters=5, random_state=0)
+    assert not estimate.is_sure
+    assert len(estimate_geometry(X, random_state=0).geometry.centers) == 1
+
+
+def test_the_estimate_is_repeatable_and_leaves_the_global_state_alone():
+    X, *_ = make_im_clusters(200, random_state=0)
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    one, other = (estimate_geometry(X, random_state=3, n_resamples=3) for _ in "ab")
+    assert one.stability == other.stability
+    assert one.intervals == other.intervals
+    estimate_geometry(X, n_resamples=1)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_the_estimate_of_many_rows_looks_at_some_of_them():
+    X, *_ = make_im_clusters(1000, cluster_std=0.5, random_state=0)
+    few = estimate_geometry(X, max_samples=200, n_resamples=2, random_state=0)
+    assert len(few.geometry.clusters) == 1000
+    assert len(few.geometry.centers) == 3
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters"),
+        ({"n_clusters": 50}, "n_clusters"),
+        ({"n_resamples": 0}, "n_resamples"),
+        ({"max_clusters": 0}, "max_clusters"),
+    ],
+)
+def test_the_estimate_refuses_bad_numbers(params, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_geometry(np.eye(20), **params)

@@ -1,0 +1,341 @@
+"""The lemmas and the corollary of the theorem, checked numerically."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from skim.theory import (
+    cluster_geometry,
+    jacobian,
+    project_on_clusters,
+    reconstruct,
+    theorem_quantities,
+)
+
+ACTIVATIONS = ("tanh", "sigmoid", "identity")
+seeds = st.integers(0, 2**31)
+few = settings(max_examples=25, deadline=None)
+
+
+def make_case(seed, *, eps_c=0.0, gain=None, outliers=True):
+    """Clusters around scaled axes, some outliers, and a well-conditioned network."""
+    rng = np.random.default_rng(seed)
+    p, K = rng.integers(3, 6), rng.integers(1, 4)
+    sizes = rng.integers(3, 7, size=K)
+    clusters = np.repeat(np.arange(K), sizes)
+    X = 0.4 * np.eye(p)[clusters]
+    noise = rng.normal(size=X.shape)
+    X += eps_c * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    is_outlier = np.zeros(len(X), dtype=bool)
+    if outliers:
+        is_outlier[np.cumsum(sizes) - 1] = rng.random(K) < 0.7
+        X[is_outlier] += 0.3 * rng.normal(size=(is_outlier.sum(), p))
+    H = p + rng.integers(0, 5)
+    rows, _ = np.linalg.qr(rng.normal(size=(H, p)))
+    A = (rng.uniform(50, 200) if gain is None else gain) * rows.T
+    W = rng.normal(size=(H, p)) * 1e-3 / np.linalg.norm(A, 2)
+    return W, A, X, clusters, is_outlier
+
+
+def in_ball(W, radius, rng):
+    step = rng.normal(size=W.shape)
+    return W + rng.random() * radius * step / np.linalg.norm(step)
+
+
+def row_norms(V):
+    return np.linalg.norm(V, axis=1)
+
+
+@given(seeds)
+@few
+def test_projection_is_the_mean_of_the_cluster_and_orthogonal(seed):
+    rng = np.random.default_rng(seed)
+    n, K = 20, 4
+    clusters = rng.integers(K, size=n)
+    V, U = rng.normal(size=(2, n, 3))
+    projection = project_on_clusters(V, clusters)
+    D = np.equal.outer(clusters, np.unique(clusters)).astype(float)
+    np.testing.assert_allclose(projection, D @ np.linalg.lstsq(D, V, rcond=None)[0])
+    np.testing.assert_allclose(project_on_clusters(projection, clusters), projection)
+    inside = project_on_clusters(U, clusters)
+    assert np.vdot(V - projection, inside) == pytest.approx(0, abs=1e-10)
+
+
+@given(seeds)
+@few
+def test_projected_perturbations_are_bounded(seed):
+    _, _, X, clusters, outliers = make_case(seed, eps_c=0.05)
+    geometry = cluster_geometry(X, clusters, outliers)
+    E = X - geometry.centers[geometry.clusters]
+    perturbations = np.where(outliers[:, None], E, 0)
+    rho = geometry.rho.max()
+    projected = row_norms(project_on_clusters(perturbations, clusters)).max()
+    assert projected <= rho * geometry.eps_o * (1 + 1e-9)
+    projected = row_norms(project_on_clusters(E - perturbations, clusters)).max()
+    assert projected <= geometry.eps_c * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("activation", [*ACTIVATIONS, "relu"])
+def test_jacobian_is_the_derivative(activation):
+    rng = np.random.default_rng(0)
+    W, A, X = rng.normal(size=(5, 3)), rng.normal(size=(3, 5)), rng.normal(size=(4, 3))
+    step = 1e-6 * rng.normal(size=W.shape)
+    change = reconstruct(W + step, A, X, activation) - reconstruct(W, A, X, activation)
+    predicted = jacobian(W, A, X, activation) @ step.ravel()
+    np.testing.assert_allclose(change.ravel(), predicted, rtol=1e-4, atol=1e-10)
+
+
+@given(seeds, st.sampled_from(ACTIVATIONS))
+@few
+def test_jacobian_at_the_centres_has_the_bounds_that_are_claimed(seed, activation):
+    W, A, X, clusters, outliers = make_case(seed)
+    q = theorem_quantities(W, A, X, clusters, outliers, activation=activation)
+    assume(math.isfinite(q.radius))
+    centred = q.geometry.centers[clusters]
+    rng = np.random.default_rng(seed)
+    W1, W2 = (in_ball(W, q.radius, rng) for _ in range(2))
+    J1, J2 = (jacobian(each, A, centred, activation) for each in (W1, W2))
+    n, p = X.shape
+    for column in J1.T[:: max(J1.shape[1] // 5, 1)]:
+        block = column.reshape(n, p)
+        np.testing.assert_allclose(project_on_clusters(block, clusters), block)
+    # The singular values in S₊: of the Jacobian against an orthonormal basis of it.
+    D = np.equal.outer(clusters, np.unique(clusters)) / np.sqrt(q.geometry.sizes)
+    basis = np.kron(D, np.eye(p))
+    values = np.linalg.svd(basis.T @ J1, compute_uv=False)
+    assert values[-1] >= q.alpha * (1 - 1e-9)
+    assert values[0] <= q.beta * (1 + 1e-9)
+    distance = np.linalg.norm(W1 - W2)
+    assert np.linalg.norm(J1 - J2, 2) <= q.L * distance * (1 + 1e-9) + 1e-9 * q.beta
+
+
+@given(seeds, st.sampled_from(ACTIVATIONS))
+@few
+def test_outputs_and_jacobians_stray_no_further_than_claimed(seed, activation):
+    W, A, X, clusters, outliers = make_case(seed, eps_c=0.05)
+    q = theorem_quantities(W, A, X, clusters, outliers, activation=activation)
+    near = in_ball(W, q.radius, np.random.default_rng(seed))
+    centred = q.geometry.centers[clusters]
+    strayed = reconstruct(near, A, X, activation) - reconstruct(
+        near, A, centred, activation
+    )
+    assert row_norms(strayed).max() <= q.Delta_f * (1 + 1e-9)
+    J = jacobian(near, A, X, activation) - jacobian(near, A, centred, activation)
+    assert np.linalg.norm(J, 2) <= q.Delta_J * (1 + 1e-9)
+
+
+def descend(W, A, X, inputs, q, n_steps):
+    """Yield the weights and residuals of gradient descent from `inputs` to X."""
+    for _ in range(n_steps):
+        residual = reconstruct(W, A, inputs) - X
+        yield W, residual
+        gradient = residual.ravel() @ jacobian(W, A, inputs)
+        W = W - q.learning_rate * gradient.reshape(W.shape)
+
+
+@given(seeds)
+@settings(max_examples=10, deadline=None)
+def test_the_cluster_centred_residual_decays_and_the_rest_stays(seed):
+    W, A, X, clusters, outliers = make_case(seed, eps_c=0.01, gain=400)
+    q = theorem_quantities(W, A, X, clusters, outliers)
+    assert q.conditions(0)["radius"]
+    assert q.learning_rate == q.max_learning_rate > 0
+    centred = q.geometry.centers[clusters]
+    rate = 1 - q.learning_rate * q.alpha**2
+    first = X * 0
+    for step, (now, residual) in enumerate(descend(W, A, X, centred, q, 60)):
+        inside = project_on_clusters(residual, clusters)
+        if step == 0:
+            first, first_inside = residual, np.sum(inside**2)
+            first_outside = residual - inside
+        np.testing.assert_allclose(residual - inside, first_outside, atol=1e-9)
+        assert np.sum(inside**2) <= rate**step * first_inside * (1 + 1e-9)
+        assert np.linalg.norm(now - W) <= q.path_radius * (1 + 1e-9)
+    assert np.linalg.norm(first) <= q.R0_hat * (1 + 1e-9)
+
+
+def test_after_T_star_the_centres_are_learned():
+    W, A, X, clusters, outliers = make_case(1, eps_c=0.02, gain=2000)
+    q = theorem_quantities(W, A, X, clusters, outliers)
+    assert q.conditions(0)["radius"]
+    centred = q.geometry.centers[clusters]
+    T = q.T_star()
+    assert 0 < T < 5000
+    *_, (now, _) = descend(W, A, X, centred, q, T + 1)
+    error = row_norms(reconstruct(now, A, centred) - centred).max()
+    assert error <= 2 * q.nu
+
+
+@given(seeds)
+@settings(max_examples=10, deadline=None)
+def test_training_on_the_data_strays_no_further_than_claimed(seed):
+    W, A, X, clusters, outliers = make_case(seed, eps_c=1e-4, gain=2000, outliers=False)
+    q = theorem_quantities(W, A, X, clusters, outliers)
+    centred = q.geometry.centers[clusters]
+    paths = zip(
+        descend(W, A, X, X, q, 40), descend(W, A, X, centred, q, 40), strict=True
+    )
+    for T, ((on_data, _), (on_centres, _)) in enumerate(paths):
+        if q.Delta_path(T) > q.radius - q.path_radius:
+            break
+        distance = np.linalg.norm(on_data - on_centres)
+        assert distance <= q.Delta_path(T) * (1 + 1e-9) + 1e-15
+        output = reconstruct(on_data, A, X) - reconstruct(on_centres, A, centred)
+        assert row_norms(output).max() <= q.zeta(T) * (1 + 1e-9)
+    assert T > 0
+
+
+@given(seeds)
+@settings(max_examples=10, deadline=None)
+def test_exact_clusters_are_learned_before_well_separated_outliers(seed):
+    rng = np.random.default_rng(seed)
+    p, K, n_k, H = 6, rng.integers(2, 4), 30, 32
+    clusters = np.repeat(np.arange(K), n_k)
+    X = 0.35 * np.eye(p)[clusters]
+    outliers = np.arange(len(X)) % n_k == 0
+    away = np.zeros((K, p))
+    away[:, K:] = rng.normal(size=(K, p - K))  # where there is no cluster
+    X[outliers] += 0.8 * away / np.linalg.norm(away, axis=1, keepdims=True)
+    geometry = cluster_geometry(X, clusters, outliers)
+    assert geometry.eps_c == pytest.approx(0, abs=1e-12)
+    np.testing.assert_array_equal(geometry.well_separated, outliers)
+
+    A = rng.uniform(-1, 1, size=(p, H)) / math.sqrt(H) * 2
+    W = rng.uniform(-1, 1, size=(H, p)) / math.sqrt(p) / 10
+    eta = 0.5 / (n_k * np.linalg.norm(A, 2) ** 2)
+    separated, worst = [], []
+    for _ in range(400):
+        residual = reconstruct(W, A, X) - X
+        losses = np.sum(residual**2, axis=1)
+        worst.append(losses[~outliers].max())
+        separated.append(worst[-1] < losses[outliers].min())
+        gradient = residual.ravel() @ jacobian(W, A, X)
+        W = W - eta * gradient.reshape(W.shape)
+    learned = np.flatnonzero(np.array(worst) < 0.1 * worst[0])
+    assert learned.size > 0
+    first = learned[0]
+    assert all(separated[first : first + 20])
+
+
+@given(seeds, st.sampled_from(["tanh", "identity"]), st.floats(0, 0.1))
+@few
+def test_no_outlier_is_both_well_separated_and_covered(seed, activation, eps_c):
+    # Without biases, a network that learns the centres passes perturbations on:
+    # wherever the radius condition holds, Δ_f is at least as large as they are.
+    W, A, X, clusters, outliers = make_case(seed, eps_c=eps_c)
+    q = theorem_quantities(W, A, X, clusters, outliers, activation=activation)
+    if q.conditions(0)["radius"]:
+        largest = q.geometry.eps_c + q.geometry.eps_o
+        assert q.Delta_f >= largest * (1 - 1e-9)
+    if q.geometry.well_separated.any():
+        assert q.largest_T() is None
+
+
+def test_a_point_and_its_mirror_image_are_equally_well_reconstructed():
+    W, A, X, *_ = make_case(0)
+    np.testing.assert_allclose(reconstruct(W, A, -X), -reconstruct(W, A, X))
+
+
+@pytest.fixture
+def covered():
+    """Tight clusters that the initial network, a linear one, knows already."""
+    X = np.array([[0.5, 1e-4], [0.5, -1e-4], [1e-4, 0.5], [-1e-4, 0.5]])
+    return theorem_quantities(
+        np.eye(2), np.eye(2), X, [0, 0, 1, 1], None, activation="identity"
+    )
+
+
+def test_the_largest_T_is_the_last_that_meets_all_conditions(covered):
+    T = covered.largest_T()
+    assert T >= covered.T_star() > 0
+    assert all(covered.conditions(T).values())
+    assert not all(covered.conditions(T + 1).values())
+
+
+def test_the_largest_T_shrinks_with_the_variation(covered):
+    X = np.array([[0.5, 1e-3], [0.5, -1e-3], [1e-3, 0.5], [-1e-3, 0.5]])
+    other = theorem_quantities(
+        np.eye(2), np.eye(2), X, [0, 0, 1, 1], None, activation="identity"
+    )
+    wider = other.largest_T()
+    assert wider is None or wider < covered.largest_T()
+
+
+def test_formulas_on_numbers_worked_out_by_hand():
+    # Two centres on the axes, one row each, A = 2 I, W = I / 4, linear.
+    X = np.array([[0.6, 0.0], [0.0, 0.6]])
+    q = theorem_quantities(
+        np.eye(2) / 4,
+        2 * np.eye(2),
+        X,
+        [0, 1],
+        None,
+        activation="identity",
+        radius=3.0,
+        learning_rate=0.01,
+    )
+    assert q.R0_tilde == pytest.approx(0.3 * math.sqrt(2))  # F halves every row
+    assert q.R0_hat == pytest.approx(q.R0_tilde)
+    assert q.alpha == pytest.approx(1.2)  # 2 · 0.6
+    assert q.beta == pytest.approx(1.2)
+    assert q.L == 0
+    assert q.Delta_f == q.Delta_J == q.gamma == 0
+    assert q.beta_X == pytest.approx(1.2)
+    assert q.kappa == pytest.approx(1.44)
+    assert q.max_learning_rate == pytest.approx(1.44 / (8 * 1.2**4))
+    expected = math.ceil(2 / (0.01 * 1.44) * math.log(q.R0_hat / 0.1))
+    assert q.T_star(0.1) == expected
+    assert q.T_star(1.0) == 0
+    assert q.T_star() == math.inf  # nothing may remain
+    assert q.largest_T() is None
+
+
+def test_a_sigmoid_has_its_own_bounds():
+    W, A, X, clusters, outliers = make_case(0)
+    at = {"radius": 0.1, "learning_rate": 0.1}
+    q = theorem_quantities(W, A, X, clusters, outliers, activation="sigmoid", **at)
+    spread = q.geometry.eps_c + q.geometry.eps_o
+    R_W = np.linalg.norm(W) + 0.1
+    norm = np.linalg.norm(A, 2)
+    assert q.Delta_f == pytest.approx(norm * R_W * spread / 4)
+    R_mu = np.linalg.norm(q.geometry.centers, axis=1).max()
+    slope = 1 / 4 + R_W * R_mu / (6 * math.sqrt(3))
+    assert q.Delta_J == pytest.approx(math.sqrt(len(X)) * norm * slope * spread)
+
+
+def test_too_few_hidden_units_void_the_bound():
+    X = np.eye(3)
+    W, A = np.ones((1, 3)), np.ones((3, 1))
+    q = theorem_quantities(W, A, X, [0, 1, 2], None)
+    assert q.alpha == 0
+    assert q.max_learning_rate == 0
+    assert q.T_star() == math.inf
+    assert q.path_radius == math.inf
+    assert q.largest_T() is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"W": np.ones((2, 3))}, r"must be \(H, 2\) and \(2, H\)"),
+        ({"A": np.ones((3, 2))}, r"must be \(H, 2\) and \(2, H\)"),
+        ({"activation": "swish"}, "one of 'tanh', 'sigmoid'"),
+        ({"radius": -1.0}, "radius"),
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"X": [[np.nan, 0.0], [0.0, 1.0]]}, "NaN"),
+        ({"clusters": [0]}, "1 labels"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    good = {
+        "W": np.eye(2),
+        "A": np.eye(2),
+        "X": np.eye(2),
+        "clusters": [0, 1],
+        "outliers": None,
+    }
+    with pytest.raises(ValueError, match=message):
+        theorem_quantities(**(good | change))
