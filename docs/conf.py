@@ -11,9 +11,20 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
 ]
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "auto_examples",
+    "plot_gallery": True,
+    "show_memory": False,
+    "min_reported_time": 1e9,
+    "doc_module": ("skim",),
+    "backreferences_dir": None,
+    "capture_repr": ("_repr_html_",),
+}
 autosummary_generate = True
 numpydoc_show_class_members = True
 numpydoc_class_members_toctree = False
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "examples"]
 html_theme = "pydata_sphinx_theme"
