@@ -1,0 +1,273 @@
+"""PyOD's detectors beside those of scikit-learn."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyod.models.base import BaseDetector
+from pyod.models.copod import COPOD
+from pyod.models.devnet import DevNet
+from pyod.models.ecod import ECOD
+from pyod.models.iforest import IForest
+from pyod.models.knn import KNN
+from pyod.models.lof import LOF
+from pyod.models.mcd import MCD
+from pyod.models.ocsvm import OCSVM
+from pyod.models.pca import PCA
+from sklearn.base import clone, is_outlier_detector
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skim import IMAutoencoderDetector
+from skim.pyod import IMAutoencoder, PyODDetector, from_pyod
+
+FOREST = IForest(n_estimators=20, random_state=0)
+
+# What scikit-learn asks for and PyOD's own detector does not do.
+LEAVES_OUT_ITSELF = {
+    "check_outliers_fit_predict": "training rows are scored by their other "
+    "neighbours, and the same rows, when new, are neighbours of their own"
+}
+RANKS_WITHIN_BATCH = {
+    "check_methods_subset_invariance": "a row's score depends on the rows it is "
+    "scored with"
+}
+KNOWN = {
+    KNN: LEAVES_OUT_ITSELF,
+    LOF: LEAVES_OUT_ITSELF,
+    ECOD: RANKS_WITHIN_BATCH,
+    COPOD: RANKS_WITHIN_BATCH,
+}
+
+
+def known_failures(estimator):
+    return KNOWN.get(type(estimator.detector), {})
+
+
+@parametrize_with_checks(
+    [
+        from_pyod(FOREST),
+        from_pyod(OCSVM()),
+        from_pyod(PCA()),
+        from_pyod(MCD(random_state=0)),
+        from_pyod(KNN()),
+        from_pyod(LOF(n_neighbors=5)),
+        from_pyod(ECOD()),
+        from_pyod(COPOD()),
+        from_pyod(IMAutoencoder(epochs=3, n_estimators=2, random_state=0)),
+    ],
+    expected_failed_checks=known_failures,
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("detector", [FOREST, KNN(contamination=0.05), LOF(), ECOD()])
+def test_scores_and_labels_are_pyods_with_other_signs(detector, table):
+    train, new = table[::2], table[1::2]
+    expected = clone(detector).fit(train)
+    found = from_pyod(detector).fit(train)
+    assert np.array_equal(found.training_scores_, -expected.decision_scores_)
+    assert np.array_equal(found.score_samples(new), -expected.decision_function(new))
+    assert np.array_equal(found.predict(new), 1 - 2 * expected.predict(new))
+    labels = from_pyod(detector).fit_predict(train)
+    assert np.array_equal(labels, 1 - 2 * expected.labels_)
+
+
+def test_skims_detector_comes_back_from_pyod_unchanged(table):
+    params = {"epochs": 5, "n_estimators": 2, "random_state": 0}
+    there_and_back = from_pyod(IMAutoencoder(**params)).fit(table)
+    expected = IMAutoencoderDetector(**params).fit(table).score_samples(table)
+    assert np.array_equal(there_and_back.score_samples(table), expected)
+
+
+def test_zero_is_the_threshold(table):
+    estimator = from_pyod(FOREST).fit(table)
+    decision = estimator.decision_function(table)
+    assert np.array_equal(decision, estimator.score_samples(table) - estimator.offset_)
+    assert np.array_equal(estimator.predict(table), np.where(decision < 0, -1, 1))
+    assert (decision < 0).sum() == 30
+    assert estimator.offset_ == -estimator.detector_.threshold_
+
+
+def test_the_detector_itself_is_left_alone(table):
+    detector = KNN()
+    from_pyod(detector).fit(table)
+    assert not hasattr(detector, "decision_scores_")
+
+
+def test_nested_parameters(table):
+    estimator = from_pyod(KNN(n_neighbors=3))
+    assert estimator.get_params()["detector__n_neighbors"] == 3
+    copy = clone(estimator).set_params(detector__n_neighbors=9)
+    assert estimator.detector.n_neighbors == 3
+    expected = KNN(n_neighbors=9).fit(table).decision_function(table)
+    assert np.array_equal(copy.fit(table).score_samples(table), -expected)
+    assert "n_neighbors" in repr(estimator)
+    assert "n_neighbors" in estimator._repr_html_()
+
+
+def test_grid_search_in_a_pipeline(table, is_outlier):
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), from_pyod(KNN())),
+        {"pyoddetector__detector__contamination": [0.05, 0.3]},
+        scoring=["accuracy", "roc_auc"],
+        refit="accuracy",
+        cv=StratifiedKFold(3, shuffle=True, random_state=0),
+    ).fit(table, np.where(is_outlier, -1, 1))
+    assert search.best_params_ == {"pyoddetector__detector__contamination": 0.05}
+    assert (search.cv_results_["mean_test_roc_auc"] > 0.9).all()
+    assert roc_auc_score(is_outlier, -search.decision_function(table)) > 0.9
+
+
+def test_frames_keep_their_names(table):
+    frame = pd.DataFrame(table, columns=list("abcdef"))
+    estimator = from_pyod(KNN()).fit(frame)
+    assert list(estimator.feature_names_in_) == list("abcdef")
+    assert estimator.n_features_in_ == 6
+    assert estimator.predict(frame).shape == (300,)
+    with pytest.raises(ValueError, match="feature names"):
+        estimator.predict(frame[list("fedcba")])
+
+
+def test_is_an_outlier_detector_that_pickles(table):
+    estimator = from_pyod(FOREST)
+    assert is_outlier_detector(estimator)
+    with pytest.raises(NotFittedError):
+        estimator.predict(table)
+    estimator.fit(table)
+    copy = pickle.loads(pickle.dumps(estimator))
+    assert np.array_equal(copy.score_samples(table), estimator.score_samples(table))
+
+
+class Fixed(BaseDetector):
+    """Scores a row by its first value, whatever that is."""
+
+    def __init__(self, contamination=0.1, factor=1.0):
+        super().__init__(contamination)
+        self.factor = factor
+
+    def fit(self, X, y=None):
+        self.decision_scores_ = self.decision_function(X)
+        return self._process_decision_scores()
+
+    def decision_function(self, X):
+        with np.errstate(invalid="ignore", over="ignore"):
+            return X[:, 0] * self.factor
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_missing_scores_are_an_error(table):
+    with pytest.raises(ValueError, match="Fixed gave NaN as the score of 300 of 300"):
+        from_pyod(Fixed(factor=np.nan)).fit(table)
+
+
+def test_missing_scores_of_new_rows_are_an_error(table):
+    estimator = from_pyod(Fixed()).fit(table)
+    estimator.detector_.factor = np.inf
+    new = table.copy()
+    new[4, 0] = 0.0
+    for method in ("score_samples", "decision_function", "predict"):
+        with pytest.raises(ValueError, match="NaN as the score of 1 of 300 rows"):
+            getattr(estimator, method)(new)
+
+
+def test_infinite_scores_of_new_rows_are_far_outside(table):
+    estimator = from_pyod(Fixed(factor=10.0)).fit(table)
+    new = table[:2].copy()
+    new[:, 0] = [1e308, -1e308]
+    assert np.array_equal(estimator.score_samples(new), [-np.inf, np.inf])
+    assert np.array_equal(estimator.predict(new), [-1, 1])
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_threshold_that_is_not_finite_is_an_error():
+    data = np.full((20, 1), 1e308)
+    with pytest.raises(ValueError, match="Fixed found no finite threshold"):
+        from_pyod(Fixed(factor=10.0)).fit(data)
+
+
+def test_wrong_number_of_scores_is_an_error(table):
+    class Short(Fixed):
+        def decision_function(self, X):
+            return X[1:, 0]
+
+    with pytest.raises(ValueError, match="Short gave 299 scores for 300 rows"):
+        from_pyod(Short()).fit(table)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_fit_that_fails_leaves_nothing_fitted(table):
+    estimator = from_pyod(Fixed()).fit(table)
+    estimator.set_params(detector__factor=np.nan)
+    with pytest.raises(ValueError, match="NaN"):
+        estimator.fit(table)
+    with pytest.raises(NotFittedError):
+        estimator.predict(table)
+
+
+@pytest.mark.parametrize("wrong", [KNN, "KNN", StandardScaler(), None])
+def test_what_is_no_pyod_detector_is_refused(wrong, table):
+    with pytest.raises(TypeError, match="from_pyod takes a PyOD detector"):
+        from_pyod(wrong)
+    with pytest.raises(ValueError, match="'detector' parameter of PyODDetector"):
+        PyODDetector(wrong).fit(table)
+
+
+def test_a_class_in_place_of_an_instance_gets_a_hint():
+    with pytest.raises(TypeError, match=r"did you mean KNN\(\)\?"):
+        from_pyod(KNN)
+
+
+def test_detector_that_needs_labels_is_refused(table):
+    with pytest.raises(ValueError, match="DevNet learns from labels"):
+        from_pyod(DevNet()).fit(table)
+
+
+class Thresholder:
+    """Stands in for a PyThresh object: labels by a rule of one's own."""
+
+    def __init__(self, rule):
+        self.rule = rule
+
+    def fit(self, scores):
+        self.labels_ = self.rule(scores).astype(int)
+        self.thresh_ = 0.5  # on a scale of its own
+        return self
+
+    def predict(self, scores):
+        return self.rule(scores).astype(int)
+
+
+def test_threshold_of_a_thresholder_lies_between_the_labels(table):
+    rule = Thresholder(lambda scores: scores > 4.0)
+    estimator = from_pyod(KNN(contamination=rule))
+    labels = estimator.fit_predict(table)
+    expected = KNN(contamination=rule).fit(table).labels_
+    assert 0 < expected.sum() < 300
+    assert np.array_equal(labels, 1 - 2 * expected)
+    inliers, outliers = (estimator.training_scores_[labels == k] for k in (1, -1))
+    assert estimator.offset_ == outliers.max() / 2 + inliers.min() / 2
+
+
+def test_thresholder_without_outliers_leaves_all_inside(table):
+    rule = Thresholder(lambda scores: scores > np.inf)
+    labels = from_pyod(KNN(contamination=rule)).fit_predict(table)
+    assert (labels == 1).all()
+
+
+def test_thresholder_without_inliers_leaves_all_outside(table):
+    rule = Thresholder(lambda scores: scores > -np.inf)
+    labels = from_pyod(KNN(contamination=rule)).fit_predict(table)
+    assert (labels == -1).all()
+
+
+def test_thresholder_without_a_threshold_is_refused(table):
+    rule = Thresholder(lambda scores: np.arange(len(scores)) % 2 == 0)
+    with pytest.raises(ValueError, match="Thresholder are not those of any threshold"):
+        from_pyod(KNN(contamination=rule)).fit(table)

@@ -1,0 +1,330 @@
+"""skim's detectors beside those of PyOD."""
+
+import inspect
+import pickle
+import pydoc
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from pyod.models.base import BaseDetector
+from pyod.utils.data import generate_data
+from scipy.stats import rankdata
+from sklearn.base import clone, is_outlier_detector
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skim.pyod import ALTBI, ODIM, IMAutoencoder
+
+CLASSES = [ALTBI, ODIM, IMAutoencoder]
+
+
+# The same detectors as skim's ---------------------------------------------------
+
+
+def test_scores_are_the_negated_scores_of_skims_detector(pair, table):
+    ours, skims = pair[0]().fit(table[::2]), pair[1]().fit(table[::2])
+    assert np.array_equal(ours.decision_scores_, -skims.training_scores_)
+    assert np.array_equal(ours.decision_function(table), -skims.score_samples(table))
+
+
+def test_training_scores_are_the_scores_of_the_training_data(quick, table):
+    detector = quick().fit(table)
+    assert np.array_equal(detector.decision_scores_, detector.decision_function(table))
+
+
+def test_same_seed_gives_the_same_scores(quick, table):
+    first = quick(random_state=3).fit(table).decision_scores_
+    assert np.array_equal(quick(random_state=3).fit(table).decision_scores_, first)
+    assert not np.array_equal(quick(random_state=4).fit(table).decision_scores_, first)
+
+
+def test_explanations_are_those_of_skims_detector(pair, table):
+    ours, skims = pair[0]().fit(table), pair[1]().fit(table)
+    expected = skims.explain(table, relative=True)
+    assert np.array_equal(ours.explain(table, relative=True), expected)
+    frame = ours.explain(pd.DataFrame(table[-3:], index=[7, 8, 9]), as_frame=True)
+    assert list(frame.index) == [7, 8, 9]
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_signature_is_that_of_skims_detector_with_pyods_contamination(cls):
+    ours = dict(inspect.signature(cls).parameters)
+    skims = dict(inspect.signature(cls._detector_class).parameters)
+    assert list(ours) == list(skims)
+    assert ours.pop("contamination").default == 0.1
+    assert skims.pop("contamination").default == "auto"
+    assert ours == skims
+    defaults = {name: parameter.default for name, parameter in ours.items()}
+    assert cls().get_params() == defaults | {"contamination": 0.1}
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_help_describes_every_parameter_once(cls):
+    text = pydoc.plain(pydoc.render_doc(cls))
+    constructor, _, description = text.partition("Parameters\n")
+    parameters = description.partition("Attributes\n")[0]
+    for name in inspect.signature(cls).parameters:
+        assert constructor.count(f" {name}=") == 1
+        assert parameters.count(f" {name} : ") == 1
+    assert "PyThresh" in parameters
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_paper_has_the_settings_of_skims_paper(cls):
+    expected = cls._detector_class.paper(ema_steps=50).get_params()
+    found = cls.paper(ema_steps=50).get_params()
+    assert found == expected | {"contamination": 0.1}
+    assert cls.paper(contamination=0.2).contamination == 0.2
+
+
+def test_theorem_has_the_settings_of_skims_theorem():
+    expected = IMAutoencoder._detector_class.theorem(epochs=7).get_params()
+    found = IMAutoencoder.theorem(epochs=7).get_params()
+    assert found == expected | {"contamination": 0.1}
+
+
+# What PyOD's detectors do -------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pyod_data():
+    """PyOD's own example: training data, and new data with labels."""
+    X, new, _, y_new = generate_data(n_train=200, n_test=100, random_state=42)
+    return X, new, y_new
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_finds_the_outliers_of_pyods_example(cls, pyod_data):
+    X, new, y_new = pyod_data
+    scores = cls(random_state=0).fit(X).decision_function(new)
+    assert scores.shape == (100,)
+    assert roc_auc_score(y_new, scores) > 0.8
+
+
+def test_is_an_unfitted_pyod_detector_until_fit(quick, table):
+    detector = quick()
+    assert isinstance(detector, BaseDetector)
+    assert is_outlier_detector(detector)
+    for method in ("predict", "predict_proba", "decision_function", "explain"):
+        with pytest.raises(NotFittedError):
+            getattr(detector, method)(table)
+    assert detector.fit(table) is detector
+
+
+@pytest.mark.parametrize("contamination", [0.01, 0.1, 0.25, 0.5])
+def test_contamination_is_the_share_of_outliers(quick, table, contamination):
+    detector = quick(contamination=contamination).fit(table)
+    assert detector.labels_.sum() == round(contamination * 300)
+    above = detector.decision_scores_ > detector.threshold_
+    assert np.array_equal(detector.labels_, above)
+    assert np.array_equal(detector.predict(table), detector.labels_)
+    assert detector.labels_.dtype.kind == "i"
+
+
+@pytest.mark.parametrize("method", ["linear", "unify"])
+def test_probabilities_are_such_and_follow_the_scores(quick, table, method):
+    detector = quick().fit(table)
+    far = np.r_[table, 100 * table[:5]]
+    probabilities = detector.predict_proba(far, method=method)
+    assert probabilities.shape == (305, 2)
+    assert (probabilities >= 0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    order = np.argsort(detector.decision_function(far))
+    assert (np.diff(probabilities[order, 1]) >= 0).all()
+    assert probabilities[:, 1].max() == 1 or method == "unify"
+
+
+def test_unknown_probability_method_is_refused(quick, table):
+    with pytest.raises(ValueError, match="not a valid probability"):
+        quick().fit(table).predict_proba(table, method="something")
+
+
+def test_confidence_is_a_probability_and_comes_with_predictions(quick, table):
+    detector = quick().fit(table)
+    confidence = detector.predict_confidence(table)
+    assert confidence.min() >= 0
+    assert confidence.max() <= 1
+    assert confidence[np.argmax(detector.decision_scores_)] > 0.99
+    labels, with_labels = detector.predict(table, return_confidence=True)
+    assert np.array_equal(labels, detector.labels_)
+    assert np.array_equal(with_labels, confidence)
+    _, with_proba = detector.predict_proba(table, return_confidence=True)
+    assert np.array_equal(with_proba, confidence)
+
+
+def test_rejection_rejects_rows_near_the_threshold_only(quick, table):
+    detector = quick().fit(table)
+    labels, stats = detector.predict_with_rejection(
+        table, T=5, return_stats=True, c_r=0.1
+    )
+    rejected = labels == -2
+    assert 0 < rejected.sum() < 150
+    assert np.array_equal(labels[~rejected], detector.labels_[~rejected])
+    distance = np.abs(rankdata(detector.decision_scores_) - 270)
+    assert distance[rejected].max() < 75
+    assert len(stats) == 3
+
+
+def test_fit_predict_gives_the_training_labels(quick, table):
+    detector = quick()
+    with pytest.warns(FutureWarning, match="fit_predict"):  # as all of PyOD
+        labels = detector.fit_predict(table)
+    assert np.array_equal(labels, detector.labels_)
+
+
+@pytest.mark.filterwarnings("ignore:Function fit_predict_score:FutureWarning")
+def test_fit_predict_score_scores(quick, table, is_outlier):
+    detector = quick(epochs=60)
+    auroc = detector.fit_predict_score(table, is_outlier)
+    assert auroc == roc_auc_score(is_outlier, detector.decision_scores_)
+    assert detector.fit_predict_score(table, is_outlier, scoring="prc_n_score") > 0.5
+    with pytest.raises(NotImplementedError):
+        detector.fit_predict_score(table, is_outlier, scoring="something")
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_ranks_follow_the_scores(quick, table, normalized):
+    detector = quick().fit(table[::2])
+    ranks = detector._predict_rank(table, normalized=normalized)
+    scores = detector.decision_function(table)
+    assert (np.diff(ranks[np.argsort(scores)]) >= 0).all()
+    assert ranks.min() >= 0
+    assert ranks.max() <= (1 if normalized else 150)
+
+
+# What scikit-learn expects ------------------------------------------------------
+
+
+def test_clone_and_set_params(quick, table):
+    detector = quick(contamination=0.2).fit(table)
+    copy = clone(detector)
+    assert copy.get_params() == detector.get_params()
+    assert not hasattr(copy, "decision_scores_")
+    copy.set_params(random_state=5, n_estimators=1)
+    expected = quick(contamination=0.2, random_state=5, n_estimators=1).fit(table)
+    assert np.array_equal(copy.fit(table).decision_scores_, expected.decision_scores_)
+    with pytest.raises(ValueError, match="Invalid parameter n_neighbors"):
+        copy.set_params(n_neighbors=3)
+
+
+def test_constructor_refuses_what_it_does_not_know(quick):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'n_neighbors'"):
+        quick(n_neighbors=5)
+    with pytest.raises(TypeError, match="positional"):
+        type(quick())(5)
+
+
+def test_is_shown_with_its_parameters(quick):
+    assert "random_state=0" in repr(quick())
+    assert "random_state" in quick()._repr_html_()
+
+
+def test_frames_keep_their_names(quick, table):
+    frame = pd.DataFrame(table, columns=list("abcdef"))
+    detector = quick().fit(frame)
+    assert list(detector.feature_names_in_) == list("abcdef")
+    assert detector.n_features_in_ == 6
+    assert detector.predict_proba(frame).shape == (300, 2)
+    with pytest.raises(ValueError, match="feature names"):
+        detector.predict(frame[list("fedcba")])
+    assert not hasattr(detector.fit(table), "feature_names_in_")
+
+
+def test_last_step_of_a_pipeline(quick, table):
+    pipeline = make_pipeline(StandardScaler(), quick()).fit(table)
+    expected = quick().fit(StandardScaler().fit_transform(table))
+    assert np.array_equal(pipeline.predict(table), expected.labels_)
+    assert np.array_equal(pipeline.decision_function(table), expected.decision_scores_)
+
+
+def test_labels_are_ignored(quick, table):
+    # PyOD would count their classes and make predict_proba fail for one.
+    detector = quick().fit(table, np.zeros(300, dtype=int))
+    assert detector.predict_proba(table).shape == (300, 2)
+    assert np.array_equal(detector.labels_, quick().fit(table).labels_)
+
+
+# Bad input and side effects -----------------------------------------------------
+
+
+@pytest.mark.parametrize("contamination", [0.0, 0.6, -0.1, 1, float("nan")])
+def test_contamination_out_of_range_is_refused(quick, table, contamination):
+    with pytest.raises(ValueError, match=r"contamination must be in \(0, 0\.5\]"):
+        quick(contamination=contamination)
+    with pytest.raises(ValueError, match=r"contamination must be a Python float in"):
+        quick().set_params(contamination=contamination).fit(table)
+
+
+@pytest.mark.parametrize("contamination", ["auto", None, StandardScaler, object()])
+def test_contamination_that_is_no_thresholder_is_refused(quick, table, contamination):
+    with pytest.raises(ValueError, match="float in .* or a PyThresh object"):
+        quick(contamination=contamination).fit(table)
+
+
+def test_bad_parameters_are_named(quick, table):
+    with pytest.raises(ValueError, match="'epochs' parameter"):
+        quick(epochs=0).fit(table)
+
+
+def test_bad_data_is_refused(quick, table):
+    spoilt = table.copy()
+    spoilt[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        quick().fit(spoilt)
+    detector = quick().fit(table)
+    with pytest.raises(ValueError, match="NaN"):
+        detector.decision_function(spoilt)
+    with pytest.raises(ValueError, match="3 features"):
+        detector.predict(table[:, :3])
+
+
+def test_a_fit_that_fails_leaves_nothing_fitted(quick, table):
+    detector = quick().fit(table)
+    with pytest.raises(ValueError, match="1 sample"):
+        detector.fit(table[:1])
+    with pytest.raises(NotFittedError):
+        detector.predict(table)
+
+
+def test_global_random_states_are_untouched_and_nothing_is_printed(quick, table, capfd):
+    def states():
+        return (
+            pickle.dumps(np.random.get_state()),  # noqa: NPY002
+            torch.get_rng_state().tolist(),
+            random.getstate(),
+        )
+
+    before = states()
+    quick().fit(table).predict_proba(table)
+    assert states() == before
+    assert capfd.readouterr() == ("", "")
+
+
+def run(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+
+
+def test_without_pyod_the_error_names_the_extra():
+    done = run("import sys; sys.modules['pyod'] = None; import skim; import skim.pyod")
+    assert done.returncode == 1
+    assert "ImportError: skim.pyod needs PyOD: pip install 'skim[pyod]'" in done.stderr
+
+
+def test_skim_does_not_import_pyod():
+    statement = "import skim; skim.ALTBIDetector(); skim.datasets, skim.separation"
+    done = run(f"import sys; {statement}; sys.exit('pyod' in sys.modules)")
+    assert done.returncode == 0
+
+
+def test_torch_is_not_imported_before_it_is_needed():
+    code = "import sys, skim.pyod as p; p.ALTBI(); sys.exit('torch' in sys.modules)"
+    assert run(code).returncode == 0

@@ -1,0 +1,125 @@
+"""skim's detectors in PyOD's ensembles, with its thresholds, and in its files."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from pyod.models.combination import aom, average, majority_vote, maximization
+from pyod.models.feature_bagging import FeatureBagging
+from pyod.models.knn import KNN
+from pyod.models.lscp import LSCP
+from pyod.utils.persistence import load, save
+from pyod.utils.utility import standardizer
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+
+
+def test_feature_bagging_fits_clones_with_seeds_of_their_own(quick, table, is_outlier):
+    bagging = FeatureBagging(quick(epochs=30), n_estimators=4, random_state=0)
+    bagging.fit(table)
+    seeds = {each.random_state for each in bagging.estimators_}
+    assert len(seeds) == 4
+    assert roc_auc_score(is_outlier, bagging.decision_scores_) > 0.8
+    again = FeatureBagging(quick(epochs=30), n_estimators=4, random_state=0).fit(table)
+    assert np.array_equal(again.decision_scores_, bagging.decision_scores_)
+    widths = {each.n_features_in_ for each in bagging.estimators_}
+    assert widths <= {3, 4, 5, 6}
+
+
+def test_lscp_selects_among_detectors(quick, table, is_outlier):
+    detectors = [quick(epochs=30, random_state=seed) for seed in range(2)]
+    lscp = LSCP([*detectors, KNN()], n_bins=3, random_state=0).fit(table)
+    assert roc_auc_score(is_outlier, lscp.decision_scores_) > 0.8
+    assert np.array_equal(lscp.train_scores_[:, 0], detectors[0].decision_scores_)
+    assert lscp.predict(table[:7]).shape == (7,)
+
+
+SUOD = """
+import sys
+import numpy as np
+from pyod.models.pca import PCA
+from pyod.models.suod import SUOD
+from skim.pyod import ALTBI, ODIM, IMAutoencoder
+
+table = np.load(sys.argv[1])
+quick = dict(epochs=30, n_estimators=2, random_state=0)
+detectors = [ALTBI(**quick), ODIM(**quick), IMAutoencoder(**quick), PCA()]
+suod = SUOD(detectors, n_jobs=2, bps_flag=False).fit(table)
+scores = [each.decision_scores_ for each in suod.model_.base_estimators]
+np.savez(sys.argv[2], combined=suod.decision_function(table), altbi=scores[0],
+         expected=ALTBI(**quick).fit(table).decision_scores_)
+"""
+
+
+def test_suod_trains_them_in_parallel(table, is_outlier, tmp_path):
+    pytest.importorskip("suod", reason="suod is not installed")
+    # In another process: importing suod silences all warnings and changes how
+    # joblib starts processes.
+    np.save(tmp_path / "table.npy", table)
+    files = [str(tmp_path / "table.npy"), str(tmp_path / "scores.npz")]
+    subprocess.run(
+        [sys.executable, "-c", SUOD, *files],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    scores = np.load(tmp_path / "scores.npz")
+    assert roc_auc_score(is_outlier, scores["combined"]) > 0.8
+    assert np.array_equal(scores["altbi"], scores["expected"])
+
+
+def test_scores_and_labels_are_combined(quick, table, is_outlier):
+    detectors = [quick(epochs=30, random_state=s).fit(table) for s in range(4)]
+    scores = np.column_stack([each.decision_scores_ for each in detectors])
+    for combine in (average, maximization, lambda s: aom(s, n_buckets=2)):
+        combined = combine(standardizer(scores))
+        assert roc_auc_score(is_outlier, combined) > 0.8
+    votes = majority_vote(np.column_stack([each.labels_ for each in detectors]))
+    assert set(votes.ravel()) == {0, 1}
+
+
+@pytest.fixture
+def iqr():
+    """A PyThresh object; its constructor seeds numpy's global state."""
+    pytest.importorskip("pythresh", reason="pythresh is not installed")
+    from pyod.models.thresholds import IQR
+
+    state = np.random.get_state()  # noqa: NPY002
+    yield IQR()
+    np.random.set_state(state)  # noqa: NPY002
+
+
+def test_pythresh_object_sets_the_labels(quick, table, is_outlier, iqr):
+    detector = quick(epochs=60, contamination=iqr).fit(table)
+    scores = detector.decision_scores_
+    low, high = np.percentile(scores, [25, 75], method="midpoint")
+    expected = scores > high + 1.5 * (high - low)
+    assert np.array_equal(detector.labels_, expected)
+    assert 0 < expected.sum() < 150
+    assert np.array_equal(detector.predict(table), expected)
+    assert detector.predict_confidence(table).max() <= 1
+    assert detector.predict_proba(table).shape == (300, 2)
+    untouched = quick(epochs=60).fit(table).decision_scores_
+    assert np.array_equal(scores, untouched)
+
+
+def test_detector_with_a_pythresh_object_is_cloned(quick, table, iqr):
+    detector = quick(contamination=iqr).fit(table)
+    copy = clone(detector)
+    assert copy.contamination is not iqr
+    assert np.array_equal(copy.fit(table).labels_, detector.labels_)
+
+
+def test_saved_and_loaded_by_pyod(quick, table, tmp_path):
+    detector = quick().fit(table)
+    save(detector, tmp_path / "detector.joblib", metadata={"rows": 300})
+    copy, header = load(
+        tmp_path / "detector.joblib", strict=True, return_metadata=True, trusted=True
+    )
+    assert type(copy) is type(detector)
+    assert header["metadata"] == {"rows": 300}
+    assert copy.get_params() == detector.get_params()
+    assert copy.threshold_ == detector.threshold_
+    assert np.array_equal(copy.decision_function(table), detector.decision_scores_)
+    assert np.array_equal(copy.predict_proba(table), detector.predict_proba(table))
