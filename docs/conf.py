@@ -27,4 +27,5 @@ autosummary_generate = True
 numpydoc_show_class_members = True
 numpydoc_class_members_toctree = False
 exclude_patterns = ["_build", "examples"]
+rst_prolog = ".. role:: cite"  # PyOD's docstrings cite by keys of their own
 html_theme = "pydata_sphinx_theme"

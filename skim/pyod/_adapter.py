@@ -250,6 +250,7 @@ def from_pyod(detector):
     array([ 1,  1,  1,  1, -1])
     """
     if not isinstance(detector, BaseDetector):
-        hint = f"; did you mean {detector.__name__}()?" if callable(detector) else "."
+        is_class = isinstance(detector, type)
+        hint = f"; did you mean {detector.__name__}()?" if is_class else "."
         raise TypeError(f"from_pyod takes a PyOD detector, not {detector!r}{hint}")
     return PyODDetector(detector)

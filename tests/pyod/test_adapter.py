@@ -110,6 +110,7 @@ def test_nested_parameters(table):
     assert np.array_equal(copy.fit(table).score_samples(table), -expected)
     assert "n_neighbors" in repr(estimator)
     assert "n_neighbors" in estimator._repr_html_()
+    assert "n_neighbors" in copy._repr_html_()
 
 
 def test_grid_search_in_a_pipeline(table, is_outlier):

@@ -221,9 +221,10 @@ def test_constructor_refuses_what_it_does_not_know(quick):
         type(quick())(5)
 
 
-def test_is_shown_with_its_parameters(quick):
+def test_is_shown_with_its_parameters(quick, table):
     assert "random_state=0" in repr(quick())
     assert "random_state" in quick()._repr_html_()
+    assert "random_state" in quick().fit(table)._repr_html_()
 
 
 def test_frames_keep_their_names(quick, table):
@@ -264,7 +265,7 @@ def test_contamination_out_of_range_is_refused(quick, table, contamination):
 
 @pytest.mark.parametrize("contamination", ["auto", None, StandardScaler, object()])
 def test_contamination_that_is_no_thresholder_is_refused(quick, table, contamination):
-    with pytest.raises(ValueError, match="float in .* or a PyThresh object"):
+    with pytest.raises(ValueError, match=r"float in .* or a PyThresh object"):
         quick(contamination=contamination).fit(table)
 
 
