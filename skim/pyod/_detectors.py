@@ -81,18 +81,19 @@ class PyODIMDetector(BaseDetector):
         return self
 
     def _check_contamination(self):
-        """Return whether `contamination` is a number, and else a thresholder."""
-        if isinstance(self.contamination, (float, int)):  # as PyOD asks
-            if 0 < self.contamination <= 0.5:
-                return True
-        elif not isinstance(self.contamination, type) and all(
-            hasattr(self.contamination, name) for name in ("fit", "predict")
-        ):
-            return False
-        raise ValueError(
-            "contamination must be a Python float in (0, 0.5] or a PyThresh object, "
-            f"not {self.contamination!r}."
-        )
+        """Return whether `contamination` is a number; else it is a thresholder."""
+        given = self.contamination
+        is_number = isinstance(given, (float, int))  # as PyOD asks
+        if is_number:
+            is_valid = 0 < given <= 0.5
+        else:
+            is_valid = hasattr(given, "predict") and not isinstance(given, type)
+        if not is_valid:
+            raise ValueError(
+                "contamination must be a Python float in (0, 0.5] or a PyThresh "
+                f"object, not {given!r}."
+            )
+        return is_number
 
     def decision_function(self, X):
         """Score rows: the higher, the more of an outlier.

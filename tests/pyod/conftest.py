@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from skim.pyod import ALTBI, ODIM, IMAutoencoder
@@ -24,3 +25,14 @@ def pair(request):
 def quick(pair):
     """Makes a quick PyOD detector of each kind."""
     return pair[0]
+
+
+@pytest.fixture
+def iqr():
+    """A PyThresh object; its constructor seeds numpy's global state."""
+    pytest.importorskip("pythresh", reason="pythresh is not installed")
+    from pyod.models.thresholds import IQR
+
+    state = np.random.get_state()  # noqa: NPY002
+    yield IQR()
+    np.random.set_state(state)  # noqa: NPY002

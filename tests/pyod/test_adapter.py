@@ -256,6 +256,13 @@ def test_threshold_of_a_thresholder_lies_between_the_labels(table):
     assert estimator.offset_ == outliers.max() / 2 + inliers.min() / 2
 
 
+def test_labels_of_a_pythresh_object_are_kept(table, iqr):
+    labels = from_pyod(KNN(contamination=iqr)).fit_predict(table)
+    expected = KNN(contamination=iqr).fit(table).labels_
+    assert 0 < expected.sum() < 150
+    assert np.array_equal(labels, 1 - 2 * expected)
+
+
 def test_thresholder_without_outliers_leaves_all_inside(table):
     rule = Thresholder(lambda scores: scores > np.inf)
     labels = from_pyod(KNN(contamination=rule)).fit_predict(table)

@@ -80,17 +80,6 @@ def test_scores_and_labels_are_combined(quick, table, is_outlier):
     assert set(votes.ravel()) == {0, 1}
 
 
-@pytest.fixture
-def iqr():
-    """A PyThresh object; its constructor seeds numpy's global state."""
-    pytest.importorskip("pythresh", reason="pythresh is not installed")
-    from pyod.models.thresholds import IQR
-
-    state = np.random.get_state()  # noqa: NPY002
-    yield IQR()
-    np.random.set_state(state)  # noqa: NPY002
-
-
 def test_pythresh_object_sets_the_labels(quick, table, is_outlier, iqr):
     detector = quick(epochs=60, contamination=iqr).fit(table)
     scores = detector.decision_scores_
