@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim._callbacks import CallbackSupportMixin, FitHooks
 from skim._ema import EMAWarmStart
+from skim._frames import to_frame
 from skim._monitor import Monitor
 from skim._scaling import InputScaler
 from skim._staging import keep_stages, new_stage_log, staged_scores
@@ -355,20 +356,8 @@ class IMDetector(
             contributions -= self.typical_contributions_
         if not as_frame:
             return contributions
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "as_frame=True needs pandas: pip install pandas"
-            ) from error
-        columns = getattr(self, "feature_names_in_", None)
-        if columns is None:
-            columns = [f"x{j}" for j in range(self.n_features_in_)]
-        return pd.DataFrame(
-            contributions,
-            columns=columns,
-            index=index if isinstance(index, pd.Index) else None,
-        )
+        names = getattr(self, "feature_names_in_", None)
+        return to_frame(contributions, columns=names, index=index)
 
     def _validate_new(self, X):
         check_is_fitted(self)

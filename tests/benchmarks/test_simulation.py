@@ -1,0 +1,110 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+from typer.testing import CliRunner
+
+from benchmarks.__main__ import app
+from benchmarks.simulation._experiments import (
+    OTHER_CENTERS,
+    initialisation_members,
+    rank_correlation,
+    real_members,
+    simulated,
+    weights_of,
+    with_ema,
+)
+from benchmarks.simulation._stack import auroc, initial_error, train
+from skim import IMAutoencoderDetector
+from skim.inspection import trajectory
+from skim.theory import theorem_quantities
+
+
+def member(seed=0, **arguments):
+    return simulated("variation", 1.0, seed, n_samples=200, **arguments)
+
+
+def test_auroc_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    losses = rng.integers(20, size=100).astype(float)  # with ties
+    y = rng.random(100) < 0.2
+    assert auroc(losses, y) == pytest.approx(roc_auc_score(y, losses))
+
+
+def test_a_member_does_not_depend_on_who_else_is_there():
+    alone, together, other = member(0), member(0), with_ema(member(1))
+    train([alone], epochs=3)
+    train([together, other], epochs=3)
+    np.testing.assert_allclose(alone.auroc, together.auroc, atol=1e-3)
+    assert alone.initial_error == together.initial_error
+
+
+def test_the_stack_behaves_like_the_detector():
+    stacked = member(0)
+    train([stacked], epochs=60)
+    detector = IMAutoencoderDetector.paper(epochs=60, stopping=None, random_state=0)
+    path = trajectory(detector, stacked.X, stacked.y)
+    # Other initial weights and batches, but the same kind of path.
+    assert stacked.auroc.shape == path.auroc.shape
+    assert np.abs(stacked.auroc - path.auroc).max() < 0.5
+
+
+def test_the_initial_error_is_the_theorems():
+    one = member()
+    H = 32
+    W, A = one.weights[: 2 * H].reshape(H, 2), one.weights[2 * H :].reshape(2, H)
+    clusters = one.geometry.clusters
+    q = theorem_quantities(W.numpy(), A.numpy(), one.X, clusters, one.y)
+    expected = q.R0_tilde / np.sqrt(len(one.X))
+    assert initial_error(one.weights, one.geometry) == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_warm_up_changes_the_start_of_its_own_members_only():
+    plain, warmed = member(), with_ema(member())
+    before = initial_error(plain.weights, plain.geometry)
+    train([plain, warmed], epochs=1)
+    assert plain.initial_error == pytest.approx(before, rel=1e-6)
+    assert warmed.initial_error != plain.initial_error
+
+
+def test_initial_weights_have_the_wanted_errors():
+    for each in initialisation_members(1):
+        error = initial_error(each.weights, each.geometry)
+        assert error == pytest.approx(each.value, abs=0.02)
+
+
+def test_all_centres_are_sixteen_apart():
+    for centers in OTHER_CENTERS.values():
+        geometry = simulated(
+            "balance", 1, 0, centers=centers, cluster_std=0.1, weights=weights_of(1)
+        ).geometry
+        assert geometry.persistence > 0
+    assert weights_of(11, small=2) == [11, 11, 1]
+
+
+def test_real_tables_are_scaled_and_paired():
+    plain, warmed = real_members("wine", 1)
+    assert not plain.ema
+    assert warmed.ema
+    assert np.linalg.norm(plain.X, axis=1).max() <= 1
+
+
+def test_rank_correlation_of_equal_values_is_none():
+    assert rank_correlation([1, 2, 3], [5, 5, 5]) is None
+    assert rank_correlation([1, 2, 3], [4, 5, 6]) == pytest.approx(1)
+
+
+def test_the_command_writes_tables_and_pictures(tmp_path):
+    arguments = ["simulation", "--epochs", "2", "--seeds", "1", "--threads", "1"]
+    result = CliRunner().invoke(app, [*arguments, "--output", str(tmp_path / "new")])
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(tmp_path / "new" / "windows.csv")
+    assert set(table["experiment"]) == {
+        "variation",
+        "balance",
+        "rate",
+        "initialisation",
+        "real",
+    }
+    for name in ("variation", "balance", "rate", "initialisation"):
+        assert (tmp_path / "new" / f"{name}.svg").read_text().startswith("<?xml")
