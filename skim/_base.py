@@ -17,7 +17,7 @@ from skim._frames import to_frame
 from skim._monitor import Monitor
 from skim._scaling import InputScaler
 from skim._staging import keep_stages, new_stage_log, staged_scores
-from skim._totals import FLOAT32_MAX, finite, range_of, sum_members
+from skim._totals import FLOAT32_MAX, finite, range_of, rescaled, sum_members
 from skim.separation import split_point
 
 # Training rows whose contributions tell what is usual.
@@ -366,8 +366,12 @@ class IMDetector(
     def _labels(self, scores):
         return np.where(scores < self.offset_, -1, 1)
 
-    def _score_samples(self, rows, fitting=False):
-        """Score scaled rows; in fitting, learn how to scale the losses."""
+    def _score_samples(self, rows, fitting=False, by_member=None):
+        """Score scaled rows; in fitting, learn how to scale the losses.
+
+        What the snapshots of each member add to it is added to `by_member`, an array
+        of shape (n_estimators, n_samples), if there is one.
+        """
         n_snapshots, n_members = self.weights_.shape[:2]
         if fitting:
             self.score_center_ = np.zeros((n_snapshots, n_members))
@@ -376,9 +380,23 @@ class IMDetector(
         for s, losses in enumerate(self._losses(rows, self.weights_, self.statistics_)):
             if fitting and self._rescales_losses():
                 self.score_center_[s], self.score_scale_[s] = range_of(losses)
-            total += sum_members(losses, self.score_center_[s], self.score_scale_[s])
+            losses = rescaled(losses, self.score_center_[s], self.score_scale_[s])
+            if by_member is not None:
+                by_member -= losses
+            total += sum_members(losses)
         scores = total / -(n_snapshots * n_members)
         return scores if fitting else finite(scores, nan=-FLOAT32_MAX)
+
+    def _score_by_member(self, X):
+        """Score rows by all members together, and by each of them alone."""
+        from skim import nets
+
+        X = self._validate_new(X)
+        by_member = np.zeros((self.weights_.shape[1], len(X)))
+        with nets.compute(effective_n_jobs(self.n_jobs)):
+            scores = self._score_samples(self.scaler_.transform(X), by_member=by_member)
+        by_member /= len(self.weights_)
+        return scores, finite(by_member, nan=-FLOAT32_MAX)
 
     def _losses(self, rows, weights, statistics, members=slice(None)):
         """Yield the losses of scaled rows, (M, n), under each snapshot."""

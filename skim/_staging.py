@@ -3,7 +3,7 @@
 import numpy as np
 from joblib import effective_n_jobs
 
-from skim._totals import FLOAT32_MAX, finite, range_of, sum_members
+from skim._totals import FLOAT32_MAX, finite, range_of, rescaled, sum_members
 
 MAX_AUTO_BYTES = 32 * 2**20
 ATTRIBUTES = ("stage_weights_", "stage_statistics_", "stages_", "stage_ranges_")
@@ -62,7 +62,7 @@ def _total_at(detector, moment, totals, rows):
         return totals[moment - 1]
     losses = _losses_at(detector, moment, rows)
     if detector._rescales_losses():
-        return sum_members(losses, *detector.stage_ranges_[moment])
+        losses = rescaled(losses, *detector.stage_ranges_[moment])
     return sum_members(losses)
 
 

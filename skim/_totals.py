@@ -11,15 +11,19 @@ def range_of(losses):
     return losses.min(axis=1), np.where(width > 0, width, 1.0)
 
 
-def sum_members(losses, center=0.0, scale=1.0):
-    """Add up the members' losses, shape (M, n), each centred and scaled.
+def rescaled(losses, center, scale):
+    """Centre and scale each member's losses, of shape (M, n)."""
+    return (losses - center[:, None]) / scale[:, None]
+
+
+def sum_members(losses):
+    """Add up the members' losses, of shape (M, n).
 
     One member after the other, so that a row's sum does not depend on how many
     other rows there are.
     """
-    losses = (losses.T - center) / scale
-    total = np.zeros(len(losses))
-    for member_losses in losses.T:
+    total = np.zeros(losses.shape[1])
+    for member_losses in losses:
         total += member_losses
     return total
 

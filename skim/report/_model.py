@@ -1,0 +1,106 @@
+"""A detector, alone or at the end of a pipeline, and the table it looks at."""
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from skim._base import IMDetector
+from skim.report._table import Table
+
+
+class Case:
+    """A fitted model and a table for it, taken apart.
+
+    Parameters
+    ----------
+    model : detector or Pipeline
+    X : DataFrame or array-like of shape (n_rows, n_columns)
+
+    Attributes
+    ----------
+    detector : IMDetector
+    read : Table
+        The columns of `X`.
+    features : DataFrame or ndarray of shape (n_rows, n_features)
+        What the detector is given.
+    table : Table
+        The columns that rows are explained by: those of `X`, or the features where
+        it cannot be told which column is behind each.
+    origins : ndarray of shape (n_features,)
+        The position in `table` of the column behind each feature.
+    decisions : list
+        What an encoder did with each column: its name, treatment and reason. Empty
+        if there is none that tells.
+    """
+
+    def __init__(self, model, X):
+        steps, self.detector = _split(model)
+        check_is_fitted(self.detector)
+        self.read = self.table = Table(X)
+        self._check_shape(model)
+        self.features = X
+        for step in steps:
+            self.features = step.transform(self.features)
+        self.decisions = []
+        self.origins = np.arange(self.detector.n_features_in_)
+        if steps:
+            self._trace(model[:-1], steps)
+
+    def _check_shape(self, model):
+        if not self.read.n_rows:
+            raise ValueError("X has no rows, so there is nothing to report on.")
+        n_columns = self.read.n_columns
+        expected = getattr(model, "n_features_in_", n_columns)
+        if n_columns != expected:
+            raise ValueError(
+                f"X has {n_columns} features, but the model is expecting "
+                f"{expected} features as input."
+            )
+
+    def _trace(self, transformer, steps):
+        """Find the column behind each feature."""
+        n_features = self.detector.n_features_in_
+        names = _feature_names(transformer, self.detector)
+        origins = names
+        for step in steps:
+            self.decisions = getattr(step, "decisions_", self.decisions)
+            origins = getattr(step, "origins_", origins)
+        position = {name: j for j, name in enumerate(self.read.names)}
+        if origins is not None and len(origins) == n_features:
+            found = [position.get(str(name), -1) for name in origins]
+            if min(found) >= 0:
+                self.origins = np.array(found)
+                return
+        if names is None:
+            names = [f"feature {j}" for j in range(n_features)]
+        self.table = Table(self.features, names)
+
+    def by_column(self, values):
+        """Sum the columns of `values`, one a feature, over those of the table."""
+        sums = np.zeros((self.table.n_columns, len(values)))
+        np.add.at(sums, self.origins, values.T)
+        return sums.T
+
+
+def _split(model):
+    """Return the steps before the detector, and the detector."""
+    steps, detector = [], model
+    if isinstance(model, Pipeline):
+        *before, (_, detector) = model.steps
+        steps = [step for _, step in before if step not in (None, "passthrough")]
+    if not isinstance(detector, IMDetector):
+        raise TypeError(
+            "model must be a fitted detector of skim, or a Pipeline that ends with "
+            f"one, not {type(detector).__name__}."
+        )
+    return steps, detector
+
+
+def _feature_names(transformer, detector):
+    names = getattr(detector, "feature_names_in_", None)
+    if names is not None:
+        return names
+    try:
+        return transformer.get_feature_names_out()
+    except (AttributeError, ValueError):  # a step has none, or would need X's names
+        return None

@@ -1,0 +1,224 @@
+"""Write the page."""
+
+import base64
+import hashlib
+import os
+import uuid
+from collections import Counter
+from numbers import Integral
+from pathlib import Path
+
+import numpy as np
+
+import skim
+from skim.report import _findings, _text
+from skim.report._charts import distribution, trajectory
+from skim.report._model import Case
+from skim.report._table import STRIP
+
+MAX_TOP = 500  # or the page becomes too large
+N_TREATMENTS = 8  # counted by name
+
+
+def write_report(model, X, path, *, title=None, source=None, ids=None, top=50):
+    """Write a page of HTML about a fitted detector and its data.
+
+    The page needs no other file and no network. It shows how the columns were
+    treated, the distribution of the losses with the threshold, the strangest rows
+    and the columns that made them so, the course of the training, a map of the data
+    and how far the members of the ensemble agree. The same input gives the same
+    page, byte for byte.
+
+    Read more in :doc:`its page </report>`.
+
+    Parameters
+    ----------
+    model : detector or Pipeline
+        A fitted detector of skim, or a fitted :class:`sklearn.pipeline.Pipeline`
+        whose last step is one.
+
+    X : DataFrame or array-like of shape (n_samples, n_features)
+        The rows to report on, as they would be given to the model: usually the
+        training data, but other rows will do.
+
+    path : str or path-like
+        The file to write. It is written whole or not at all.
+
+    title : str, default=None
+        The page's heading. By default, it names the source.
+
+    source : str, default=None
+        Where the data comes from, such as the name of its file.
+
+    ids : sequence of length n_samples, default=None
+        Names of the rows. By default, the index of a pandas frame, or else the
+        positions of the rows, counted from 0.
+
+    top : int, default=50
+        Number of rows in the list of the strangest, at most 500.
+
+    Returns
+    -------
+    path : Path
+        The file that was written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from skim import ALTBIDetector
+    >>> from skim.datasets import load_wine_outliers
+    >>> from skim.report import write_report
+    >>> X, y = load_wine_outliers(return_X_y=True)
+    >>> detector = ALTBIDetector(epochs=10, random_state=0).fit(X)
+    >>> with TemporaryDirectory() as folder:
+    ...     page = write_report(detector, X, Path(folder) / "wine.html", source="wine")
+    ...     print(page.name, "Outliers in wine" in page.read_text(encoding="utf-8"))
+    wine.html True
+    """
+    environment = _environment()
+    if not isinstance(top, Integral) or not 1 <= int(top) <= MAX_TOP:
+        raise ValueError(f"top must be an integer from 1 to {MAX_TOP}, not {top!r}.")
+    path = _check_path(path)
+    case = Case(model, X)
+    ids = case.read.row_names() if ids is None else list(ids)
+    if len(ids) != case.read.n_rows:
+        raise ValueError(
+            f"ids has {len(ids)} names, but X has {case.read.n_rows} rows."
+        )
+    content = _content(case, ids, int(top))
+    if title is None:
+        title = "Outlier report" if source is None else f"Outliers in {source}"
+    page = environment.get_template("report.html").render(
+        content, title=title, source=source, version=skim.__version__
+    )
+    _write(path, page)
+    return path
+
+
+def _content(case, ids, n_top):
+    """Gather what the template shows."""
+    detector = case.detector
+    scores, scores_by_member = detector._score_by_member(case.features)
+    flagged = detector._labels(scores) == -1
+    losses = -scores
+    order = np.argsort(scores, kind="stable")
+    top = order[:n_top]
+    shares, stands_out = _findings.blame(case, top)
+    reasons, blamed, read = _findings.reasons_and_columns(case, top, shares, stands_out)
+    agreement = _findings.agreement(scores_by_member, top)
+    threshold = float(-detector.offset_)
+    mixture = _findings.mixture_of(detector)
+    by, kept = _findings.kept_moments(detector)
+    return {
+        "detector": detector,
+        "settings": _settings(detector),
+        "n_rows": case.read.n_rows,
+        "n_columns": case.read.n_columns,
+        "n_features": detector.n_features_in_,
+        "n_flagged": int(flagged.sum()),
+        "trained_here": _findings.is_training_data(detector, losses),
+        "n_trained": len(detector.training_scores_),
+        "decisions": {str(d.column): d for d in case.decisions},
+        "treatments": _tally([d.treatment for d in case.decisions]),
+        "columns": read,
+        "drawn": {column["symbol"]: column for column in read + blamed}.values(),
+        "threshold": threshold,
+        "mixture": mixture,
+        "bulk": int(np.argmax(mixture.weights)),
+        "distribution": distribution(losses, threshold, mixture),
+        "top": [
+            {
+                "rank": k + 1,
+                "name": str(ids[i]),
+                "loss": float(losses[i]),
+                "flagged": bool(flagged[i]),
+                "votes": agreement and agreement["votes"][k],
+                "reasons": reasons[k],
+                "stands_out": bool(stands_out[k]),
+            }
+            for k, i in enumerate(top)
+        ],
+        "most_blamed": _findings.most_blamed(case, shares[stands_out]),
+        "n_standing_out": int(stands_out.sum()),
+        "agreement": agreement,
+        "trajectory": trajectory(detector.history_, by, kept),
+        "separation": detector.history_["separation"],
+        "map": _findings.map_of(case, losses, flagged, order, len(top)),
+        "levels": _findings.LEVELS,
+        "strip": STRIP,
+    }
+
+
+def _tally(treatments):
+    """Count the columns that were treated alike."""
+    tally = Counter(treatments).most_common(N_TREATMENTS)
+    rest = len(treatments) - sum(n for _, n in tally)
+    return [*tally, ("otherwise", rest)] if rest else tally
+
+
+def _settings(detector):
+    """Return the parameters, as text that is the same in every run."""
+    plain = (str, int, float, bool, type(None))
+    return {
+        name: repr(value) if isinstance(value, plain) else type(value).__name__
+        for name, value in detector.get_params().items()
+    }
+
+
+# The file -------------------------------------------------------------------------
+
+
+def _environment():
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError(
+            "write_report needs jinja2: pip install 'skim[report]'"
+        ) from error
+    loader = PackageLoader("skim.report", "templates")
+    environment = Environment(
+        loader=loader,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {
+        "count": _text.count,
+        "number": _text.number,
+        "percent": _text.percent,
+        "rows": _text.rows,
+        "shorten": _text.shorten,
+    }
+    style, _, _ = loader.get_source(environment, "style.css")
+    script, _, _ = loader.get_source(environment, "script.js")
+    # The browser is told to run this script and no other.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment.globals |= {"style": style, "script": script, "script_hash": digest}
+    return environment
+
+
+def _check_path(path):
+    """Find out before the work is done whether its result can be written."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} to write to.")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file to write.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise PermissionError(f"{path} cannot be written; name another file.")
+    return path
+
+
+def _write(path, page):
+    """Write a file whole or not at all."""
+    temporary = path.parent / f".skim-{uuid.uuid4().hex}.tmp"
+    try:
+        # Text of foreign files may hold what UTF-8 cannot.
+        temporary.write_bytes(page.encode("utf-8", "replace"))
+        os.replace(temporary, path)
+    except OSError as error:
+        raise OSError(f"{path} could not be written: {error.strerror}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)

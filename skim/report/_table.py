@@ -1,0 +1,240 @@
+"""A table of whatever kind, one column at a time."""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from numbers import Real
+
+import numpy as np
+from scipy.sparse import issparse
+
+from skim.report._charts import MAX_VALUE, bar_path, limits
+from skim.report._text import count, date, number, percent, rows, shorten
+
+N_BINS = 24
+N_CATEGORIES = 12  # with a bar; rarer ones are marked beside them
+STRIP = (120, 28)  # size of a small picture of a column
+
+
+class Table:
+    """The columns of a pandas or polars frame, or of an array.
+
+    Parameters
+    ----------
+    data : DataFrame or array-like of shape (n_rows, n_columns)
+    names : list of str, default=None
+        Names of the columns. By default, the frame's own, or x0, x1, ...
+    """
+
+    def __init__(self, data, names=None):
+        if issparse(data):
+            raise TypeError("X is sparse; give a table or an array instead.")
+        if not hasattr(data, "columns"):
+            data = np.asarray(data)
+        if len(data.shape) != 2:
+            raise ValueError(
+                f"X must have rows and columns, but its shape is {tuple(data.shape)}."
+            )
+        self.data = data
+        self.n_rows, self.n_columns = data.shape
+        if names is None:
+            names = getattr(data, "columns", None)
+        if names is None:
+            names = [f"x{j}" for j in range(self.n_columns)]
+        self.names = [str(name) for name in names]
+
+    def row_names(self):
+        """Return the index of a pandas frame, or else the positions of the rows."""
+        index = getattr(self.data, "index", None)
+        return range(self.n_rows) if index is None else index
+
+    def column(self, j):
+        """Return the j-th column, ready to be asked about its values."""
+        if hasattr(self.data, "iloc"):
+            column = self.data.iloc[:, j]
+        elif hasattr(self.data, "to_series"):
+            column = self.data.to_series(j)
+        else:
+            column = self.data[:, j]
+        values = np.asarray(column)
+        missing = _missing(column, values)
+        kind = values.dtype.kind
+        if kind not in "iufmM" and not _all_numbers(values[~missing]):
+            return Categories(values, missing)
+        numeric = np.full(len(values), np.nan)
+        numeric[~missing] = values[~missing].astype(np.float64)
+        return Numbers(values, missing, numeric, date if kind in "mM" else number)
+
+
+def _missing(column, values):
+    if hasattr(column, "isna"):  # knows of pandas.NA, which is not equal to itself
+        return np.asarray(column.isna(), dtype=bool)
+    if values.dtype.kind in "fmM":
+        return np.isnan(values)
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=bool)
+    return np.array([value is None or value != value for value in values], dtype=bool)
+
+
+def _all_numbers(values):
+    """Whether objects are numbers, as in integer columns with missing values."""
+    if values.dtype.kind != "O" or not len(values):
+        return False
+    return all(isinstance(v, Real) and not isinstance(v, bool) for v in values)
+
+
+class Column(ABC):
+    """A column, and where a value lies in its distribution.
+
+    Attributes
+    ----------
+    bars : str
+        Path of its histogram, of the size `STRIP`.
+    summary : str
+        The distribution in words.
+    """
+
+    def __init__(self, values, missing):
+        self._values = values
+        self._missing = missing
+        self.n_rows = len(values)
+        self.n_missing = int(missing.sum())
+
+    @abstractmethod
+    def _show(self, i):
+        """Return a value that is not missing as text."""
+
+    @abstractmethod
+    def _place(self, i):
+        """Say where a value that is not missing lies among all."""
+
+    @abstractmethod
+    def _rarity(self, i):
+        """Return the share of rows with a value like that, which is not missing."""
+
+    @abstractmethod
+    def _mark(self, i):
+        """Return where to mark a value that is not missing."""
+
+    def show(self, i):
+        """Return the value in row `i` as text."""
+        return "missing" if self._missing[i] else self._show(i)
+
+    def place(self, i):
+        """Say where the value in row `i` lies among all."""
+        if self._missing[i]:
+            return f"missing in {percent(self.n_missing / self.n_rows)} of rows"
+        return self._place(i)
+
+    def rarity(self, i):
+        """Return the share of rows whose value is as rare as that in row `i`."""
+        if self._missing[i]:
+            return self.n_missing / self.n_rows
+        return self._rarity(i)
+
+    def mark(self, i):
+        """Return where to mark the value in row `i`, if it can be."""
+        return None if self._missing[i] else self._mark(i)
+
+
+class Numbers(Column):
+    """A column of numbers or dates."""
+
+    def __init__(self, values, missing, numeric, write):
+        super().__init__(values, missing)
+        self._numeric = numeric
+        self._write = write
+        self._order = np.argsort(numeric, kind="stable")  # what is missing comes last
+        self._sorted = numeric[self._order]
+        self._sorted = self._sorted[: len(values) - int(np.isnan(numeric).sum())]
+        drawn = self._sorted[np.isfinite(self._sorted)]
+        if not len(drawn):
+            drawn = np.zeros(1)
+        self._low, self._high = limits(drawn)
+        clipped = np.clip(drawn, self._low, self._high)
+        counts, _ = np.histogram(clipped, N_BINS, (self._low, self._high))
+        self.bars = bar_path(counts, *STRIP)
+
+    @property
+    def summary(self):
+        n = len(self._sorted)
+        if n == 0:
+            return "no values"
+        low, middle, high = (self._show(self._order[k]) for k in (0, n // 2, n - 1))
+        if low == high:
+            return f"always {low}"
+        return f"{low} to {high}, median {middle}"
+
+    def _show(self, i):
+        return self._write(self._values[i])
+
+    def _around(self, i):
+        """Return how many values are below, and how many above."""
+        value = self._numeric[i]
+        below = int(np.searchsorted(self._sorted, value, side="left"))
+        above = int(np.searchsorted(self._sorted, value, side="right"))
+        return below, len(self._sorted) - above
+
+    def _rarity(self, i):
+        n = len(self._sorted)
+        return min(2 * (n - max(self._around(i))) / n, 1.0)
+
+    def _place(self, i):
+        n = len(self._sorted)
+        below, above = self._around(i)
+        if n - below - above > n / 2:
+            return f"as in {percent((n - below - above) / n)} of rows"
+        if below == n - 1:
+            return "the highest of all"
+        if above == n - 1:
+            return "the lowest of all"
+        if below >= above:
+            return f"above {percent(below / n)} of rows"
+        return f"below {percent(above / n)} of rows"
+
+    def _mark(self, i):
+        value = np.clip(self._numeric[i], -MAX_VALUE, MAX_VALUE)
+        share = (value - self._low) / (self._high - self._low)
+        return STRIP[0] * float(np.clip(share, 0, 1))
+
+
+class Categories(Column):
+    """A column of anything else; values that look alike are the same."""
+
+    def __init__(self, values, missing):
+        super().__init__(values, missing)
+        self._counts = Counter(map(str, values[~missing]))
+        common = self._counts.most_common(N_CATEGORIES)
+        self._bar_of = {name: k for k, (name, _) in enumerate(common)}
+        heights = [n for _, n in common]
+        if len(self._counts) > len(common):
+            heights.append(0)  # room for the mark of a rarer value
+        self._n_bars = len(heights)
+        self.bars = bar_path(heights, *STRIP, gap=2)
+
+    @property
+    def summary(self):
+        n = len(self._counts)
+        if n == 0:
+            return "no values"
+        name, size = self._counts.most_common(1)[0]
+        share = percent(size / self._counts.total())
+        if n == 1:
+            return f"always {shorten(name)}"
+        return f"{count(n)} values, most often {shorten(name)} ({share})"
+
+    def _show(self, i):
+        return str(self._values[i])
+
+    def _rarity(self, i):
+        return self._counts[str(self._values[i])] / self._counts.total()
+
+    def _place(self, i):
+        size = self._counts[str(self._values[i])]
+        total = self._counts.total()
+        if size == 1:
+            return f"the only one in {rows(total)}"
+        return f"as in {percent(size / total)} of rows"
+
+    def _mark(self, i):
+        bar = self._bar_of.get(str(self._values[i]), self._n_bars - 1)
+        return STRIP[0] * (bar + 0.5) / self._n_bars

@@ -1,0 +1,424 @@
+"""What the page says, and what is refused."""
+
+import builtins
+import os
+import re
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from bs4 import BeautifulSoup
+from sklearn.decomposition import PCA
+from sklearn.ensemble import IsolationForest
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+
+from skim import ALTBIDetector, ODIMDetector
+from skim.report import write_report
+from tests.report.conftest import HOSTILE, SCRIPT
+from tests.test_bad_input import AWKWARD
+
+
+def read(path):
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def text_of(element):
+    return re.sub(r"\s+", " ", element.get_text()).strip()
+
+
+def top_rows(soup):
+    """The rows of the list: name, whether flagged, and reasons."""
+    rows = []
+    for tr in soup.select("#top-table tbody tr"):
+        reasons = [
+            {
+                "column": li.select_one(".column").get_text(),
+                "value": li.select("bdi")[1].get_text(),
+                "place": li.select_one(".place").get_text(),
+            }
+            for li in tr.select(".reasons li")
+        ]
+        flagged = tr.select_one(".flag").get_text() == "outlier"
+        loss = float(tr.select_one(".loss")["data-key"])
+        name = tr.th.get_text()
+        rows.append(
+            {"name": name, "loss": loss, "flagged": flagged, "reasons": reasons}
+        )
+    return rows
+
+
+@pytest.fixture(scope="module")
+def soup(page):
+    return read(page)
+
+
+# What it says ---------------------------------------------------------------------
+
+
+def test_the_list_holds_the_rows_with_the_lowest_scores(soup, fitted, people):
+    scores = pd.Series(fitted.score_samples(people), people.index).nsmallest(20)
+    rows = top_rows(soup)
+    assert [row["name"] for row in rows] == list(scores.index)
+    assert [row["loss"] for row in rows] == list(-scores)
+    labels = pd.Series(fitted.predict(people), people.index)[scores.index]
+    assert [row["flagged"] for row in rows] == list(labels == -1)
+    n_flagged = int((fitted.predict(people) == -1).sum())
+    assert f"{n_flagged} of 120 rows" in text_of(soup.select_one(".lead"))
+
+
+def test_reasons_are_columns_of_the_table_as_it_was_read(soup):
+    rows = {row["name"]: row["reasons"][0] for row in top_rows(soup)}
+    assert rows["p3"] == {
+        "column": "height",
+        "value": "260.5",
+        "place": "the highest of all",
+    }
+    assert rows["p7"]["column"] == "colour"
+    assert rows["p7"]["place"] == "the only one in 120 rows"
+
+
+def test_rows_strange_as_a_whole_show_their_rarest_values(table, tmp_path):
+    X = np.c_[table, np.arange(300) % 7]  # the last column says nothing
+    X[290] = [*table[:285].max(axis=0) + 50, 3]
+    detector = ALTBIDetector(random_state=0).fit(X)
+    excess = detector.explain(X[[290]], relative=True)[0].clip(0)
+    assert excess.max() < 2 * excess.mean()
+    soup = read(write_report(detector, X, tmp_path / "x.html"))
+    row = soup.find("th", string="290", attrs={"class": "name"}).parent
+    assert "Strange as a whole" in text_of(row)
+    assert {place.get_text() for place in row.select(".place")} == {
+        "the highest of all"
+    }
+    assert "x6" not in [name.get_text() for name in row.select(".column")]
+
+
+def test_columns_to_blame_are_averages_of_relative_contributions(soup, fitted, people):
+    features = fitted[:-1].transform(people)
+    top = np.argsort(fitted.score_samples(people), kind="stable")[:20]
+    relative = fitted[-1].explain(features[top], relative=True)
+    excess = relative.clip(0)
+    single = excess.max(axis=1) >= 2 * excess.mean(axis=1)
+    columns = np.c_[relative[:, 0], relative[:, 1], relative[:, 2:].sum(axis=1)]
+    shares = columns[single].clip(0)
+    shares = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
+    expected = dict(zip(people.columns, 100 * shares, strict=True))
+    listed = {
+        li.bdi.get_text(): float(li.select(".label span")[0].get_text()[:-1])
+        for li in soup.select("#blame li")
+    }
+    assert listed == pytest.approx(expected, abs=0.051)
+
+
+def test_values_and_names_are_text(soup, page):
+    assert len(soup.find_all("script")) == 1
+    rows = {row["name"]: row["reasons"][0] for row in top_rows(soup)}
+    assert rows["p7"]["value"] == SCRIPT
+    names = [th.get_text() for th in soup.select("#columns tbody th")]
+    assert names == ["height", HOSTILE, "colour"]
+    assert soup.h1.get_text() == "Outliers in people & more.csv"
+    assert page.read_text(encoding="utf-8").count("</script>") == 1
+
+
+def test_decisions_are_shown_column_by_column(soup):
+    cells = [text_of(row) for row in soup.select("#columns tbody tr")]
+    assert "number 1 features of height" in cells[0]
+    assert "category 3 features of colour" in cells[2]
+    assert "number (2), category (1)" in text_of(soup.select_one("#columns p"))
+    assert "5 features" in text_of(soup.select_one(".facts"))
+
+
+def test_pictures_have_text_alternatives(soup):
+    for svg in soup.find_all("svg"):
+        assert svg.get("aria-hidden") == "true" or svg["aria-label"]
+    label = soup.select_one("#scores svg")["aria-label"]
+    assert "120 rows" in label
+    assert soup.html["lang"] == "en"
+    assert [int(h.name[1]) for h in soup.find_all(re.compile("h[1-6]"))] == [1] + 7 * [
+        2
+    ]
+
+
+def test_references_within_the_page_have_their_targets(soup):
+    ids = Counter(element["id"] for element in soup.find_all(id=True))
+    assert set(ids.values()) == {1}
+    targets = [e["href"] for e in soup.select("[href^='#']")]
+    assert {target[1:] for target in targets} <= set(ids)
+
+
+def test_the_map_numbers_the_strangest_ten(soup):
+    labels = [int(text.get_text()) for text in soup.select("#map text.rank")]
+    assert sorted(labels) == list(range(1, 11))
+
+
+def test_votes_count_the_members_that_have_a_row_in_their_own_top(soup, fitted, people):
+    features = fitted[:-1].transform(people)
+    scores, by_member = fitted[-1]._score_by_member(features)
+    np.testing.assert_array_equal(scores, fitted.score_samples(people))
+    np.testing.assert_allclose(by_member.mean(axis=0), scores)
+    k = 12  # a tenth of the rows
+    own = [set(np.argsort(member)[:k]) for member in by_member]
+    expected = [
+        sum(row in mine for mine in own) for row in np.argsort(scores, kind="stable")
+    ]
+    votes = [int(td["data-key"]) for td in soup.select(".votes")]
+    assert votes == expected[:20]
+    pairs = [len(a & b) / k for a in own for b in own if a is not b]
+    overlap = f"{100 * np.mean(pairs):.1f}".removesuffix(".0")
+    assert f"{overlap}% of their 12 strangest rows" in text_of(
+        soup.select_one("#agreement")
+    )
+
+
+def test_same_input_gives_the_same_bytes(page, fitted, people, tmp_path):
+    again = write_report(
+        fitted, people, tmp_path / "x.html", source="people & more.csv", top=20
+    )
+    assert again.read_bytes() == page.read_bytes()
+
+
+def test_every_detector_has_a_page(quick, table, is_outlier, tmp_path):
+    detector = quick(epochs=40).fit(table)
+    soup = read(write_report(detector, table, tmp_path / "x.html", top=10))
+    assert soup.h1.get_text() == "Outlier report"
+    names = [int(row["name"]) for row in top_rows(soup)]
+    assert is_outlier[names].mean() > 0.7
+    paths = [path["d"] for path in soup.select("#training path")]
+    assert all(re.fullmatch(r"[MhLz0-9. ]+", d) for d in paths if "v" not in d.lower())
+
+
+def test_other_rows_than_the_training_data_can_be_reported_on(fitted, people, tmp_path):
+    new = people.iloc[[7, 3, 20]]
+    soup = read(write_report(fitted, new, tmp_path / "x.html", ids=["a", "b", "c"]))
+    assert {row["name"] for row in top_rows(soup)[:2]} == {"a", "b"}
+    assert "trained on 120 rows" in text_of(soup.select_one(".facts"))
+
+
+def test_a_million_million_times_the_usual_value_keeps_the_page_readable(
+    quick, table, tmp_path
+):
+    new = table.copy()
+    new[0, 0] = 1e300
+    detector = quick(scaling="minmax").fit(table)
+    soup = read(write_report(detector, new, tmp_path / "x.html"))
+    first = top_rows(soup)[0]
+    assert first["name"] == "0"
+    assert first["reasons"][0]["place"] == "the highest of all"
+    assert len(soup.select_one("#scores .histogram")["d"].split("M")) > 10
+
+
+@pytest.mark.parametrize("case", AWKWARD)
+def test_awkward_data_has_a_page(quick, case, tmp_path):
+    X = AWKWARD[case]
+    soup = read(write_report(quick().fit(X), X, tmp_path / "x.html"))
+    assert len(top_rows(soup)) == min(len(X), 50)
+    soup.select_one(".settings").decompose()
+    assert not re.search(r"\b(nan|inf|None)\b", str(soup.body))
+
+
+def test_one_row_and_one_member(table, tmp_path):
+    detector = ALTBIDetector(n_estimators=1, epochs=10, random_state=0).fit(table)
+    soup = read(write_report(detector, table, tmp_path / "x.html"))
+    assert "but one member" in text_of(soup.select_one("#agreement"))
+    soup = read(write_report(detector, table[:1], tmp_path / "x.html"))
+    assert len(top_rows(soup)) == 1
+
+
+def test_polars_gives_the_same_page_as_pandas(table, tmp_path):
+    pandas = pd.DataFrame(table, columns=list("abcdef"))
+    polars = pl.DataFrame(table, schema=list("abcdef"))
+    pages = []
+    for X in (pandas, polars):
+        detector = ALTBIDetector(epochs=10, random_state=0).fit(X)
+        pages.append(write_report(detector, X, tmp_path / "x.html").read_bytes())
+    assert pages[0] == pages[1]
+
+
+def test_arrays_need_no_pandas(table, tmp_path, monkeypatch):
+    detector = ALTBIDetector(epochs=10, random_state=0).fit(table)
+    expected = write_report(detector, table, tmp_path / "x.html").read_bytes()
+    hide(monkeypatch, "pandas")
+    assert write_report(detector, table, tmp_path / "x.html").read_bytes() == expected
+
+
+def test_columns_behind_an_imputer_are_found_by_their_names(people, tmp_path):
+    X = people[["height", HOSTILE]].copy()
+    X.iloc[:12, 1] = np.nan
+    model = make_pipeline(SimpleImputer(), ALTBIDetector(epochs=40, random_state=0))
+    soup = read(write_report(model.fit(X), X, tmp_path / "x.html", top=120))
+    rows = {row["name"]: row["reasons"] for row in top_rows(soup)}
+    assert rows["p3"][0]["column"] == "height"
+    values = [reason["value"] for reasons in rows.values() for reason in reasons]
+    assert "missing" in values
+    assert "12 missing" in text_of(soup.select_one("#columns"))
+
+
+def test_features_stand_for_themselves_where_their_columns_are_unknown(table, tmp_path):
+    model = make_pipeline(PCA(2), ODIMDetector(epochs=3, random_state=0)).fit(table)
+    soup = read(write_report(model, table, tmp_path / "x.html"))
+    named = {r["column"] for row in top_rows(soup) for r in row["reasons"]}
+    assert named == {"pca0", "pca1"}
+    read_columns = [th.get_text() for th in soup.select("#columns tbody th")]
+    assert read_columns == [f"x{j}" for j in range(6)]
+
+
+def test_values_of_every_kind_are_placed_in_their_column(tmp_path):
+    n = 100
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "date": pd.date_range("2024-01-01", periods=n),
+            "flag": np.arange(n) == 5,
+            "whole": pd.array([None, *range(1, n)], dtype="Int64"),
+            "kind": pd.Categorical(["a", "b"] * (n // 2)),
+            "empty": [None] * n,
+            "x": rng.normal(size=n),
+        }
+    )
+
+    class Codes(SimpleImputer):
+        def fit(self, X, y=None):
+            self.origins_ = list(X.columns)
+            return self
+
+        def transform(self, X):
+            codes = [pd.factorize(X[name])[0] for name in X.columns]
+            return np.stack(codes, axis=1).astype(float)
+
+        def __sklearn_is_fitted__(self):
+            return True
+
+    model = make_pipeline(Codes(), ALTBIDetector(epochs=20, random_state=0)).fit(X)
+    soup = read(write_report(model, X, tmp_path / "x.html", top=n))
+    summaries = [text_of(tr.find_all("td")[1]) for tr in soup.select("#columns tr")[1:]]
+    assert summaries[:5] == [
+        "2024-01-01 to 2024-04-09, median 2024-02-20",
+        "2 values, most often False (99%)",
+        "1 to 99, median 50; 1 missing",
+        "2 values, most often a (50%)",
+        "no values; 100 missing",
+    ]
+    places = {
+        (row["name"], reason["column"]): reason["place"]
+        for row in top_rows(soup)
+        for reason in row["reasons"]
+    }
+    assert places["5", "flag"] == "the only one in 100 rows"
+    assert places["99", "date"] == "the highest of all"
+
+
+def test_wide_tables_and_long_texts_keep_the_page_small(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(600, 700)))
+    X.columns = [f"{j}" + 300 * '"' for j in range(700)]
+    detector = ALTBIDetector(epochs=1, n_estimators=2, max_width=8, random_state=0)
+    ids = [f"{i}" + 300 * '"' for i in range(600)]
+    page = write_report(detector.fit(X), X, tmp_path / "x.html", ids=ids, top=500)
+    assert page.stat().st_size < 2e6
+    assert "The first 200 columns" in text_of(read(page).select_one("#columns"))
+
+
+# What is refused ------------------------------------------------------------------
+
+
+def hide(monkeypatch, module):
+    """Make a module impossible to import."""
+    real = builtins.__import__
+
+    def importing(name, *args, **kwargs):
+        if name.partition(".")[0] == module:
+            raise ImportError(f"No module named {name!r}")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", importing)
+
+
+@pytest.fixture(scope="module")
+def detector(people):
+    X = people[["height", HOSTILE]]
+    return ALTBIDetector(epochs=5, random_state=0).fit(X.to_numpy())
+
+
+def test_a_missing_jinja2_names_the_extra(detector, tmp_path, monkeypatch):
+    hide(monkeypatch, "jinja2")
+    with pytest.raises(ImportError, match=r"pip install 'skim\[report\]'"):
+        write_report(detector, np.ones((3, 2)), tmp_path / "x.html")
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (ALTBIDetector(), NotFittedError, "not fitted yet"),
+        (make_pipeline(PCA(), ALTBIDetector()), NotFittedError, "not fitted yet"),
+        (IsolationForest(), TypeError, "detector of skim.*not IsolationForest"),
+        (make_pipeline(PCA()), TypeError, "detector of skim.*not PCA"),
+        ("detector", TypeError, "detector of skim.*not str"),
+    ],
+)
+def test_models_that_are_not_fitted_detectors_are_refused(
+    model, error, message, tmp_path
+):
+    with pytest.raises(error, match=message):
+        write_report(model, np.ones((3, 2)), tmp_path / "x.html")
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.empty((0, 2)), "no rows"),
+        (np.ones((3, 5)), "5 features, but the model is expecting 2"),
+        (np.ones(3), r"rows and columns, but its shape is \(3,\)"),
+    ],
+)
+def test_wrong_data_is_refused(detector, X, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        write_report(detector, X, tmp_path / "x.html")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("top", [0, -1, 501, 2.5, "10"])
+def test_a_top_out_of_range_is_refused(detector, top, tmp_path):
+    with pytest.raises(ValueError, match="top must be an integer from 1 to 500"):
+        write_report(detector, np.ones((3, 2)), tmp_path / "x.html", top=top)
+
+
+def test_ids_of_the_wrong_length_are_refused(detector, tmp_path):
+    with pytest.raises(ValueError, match="ids has 2 names, but X has 3 rows"):
+        write_report(detector, np.ones((3, 2)), tmp_path / "x.html", ids=["a", "b"])
+
+
+def test_paths_that_cannot_be_written_are_refused(detector, tmp_path):
+    X = np.ones((3, 2))
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        write_report(detector, X, tmp_path / "nowhere" / "x.html")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        write_report(detector, X, tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_refused(detector, tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(PermissionError, match="cannot be written"):
+        write_report(detector, np.ones((3, 2)), tmp_path / "x.html")
+
+
+def test_a_page_is_written_whole_or_not_at_all(detector, tmp_path, monkeypatch):
+    page = tmp_path / "x.html"
+    page.write_text("what was there before")
+
+    def fail(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match=r"x.html could not be written: No space left"):
+        write_report(detector, np.ones((3, 2)), page)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.html"]
+    assert page.read_text() == "what was there before"
+
+
+def test_text_that_utf8_cannot_hold_is_replaced(detector, tmp_path):
+    page = write_report(detector, np.ones((1, 2)), tmp_path / "x.html", ids=["\ud800"])
+    assert top_rows(read(page))[0]["name"] == "?"
