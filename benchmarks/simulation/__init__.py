@@ -91,14 +91,13 @@ def _rich_table(table):
 
 def _evidence(output, seeds, epochs, progress):
     """Repeat what is in doubt with other centres and other initial weights."""
+    members = experiments.centers_evidence(seeds)
+    _train(members, epochs, progress, "Other centres")
+    _mean_lengths(members, ["centers", "value"], output / "centers_evidence.csv")
     members = experiments.balance_evidence(seeds)
     _train(members, epochs, progress, "Balance, other centres")
-    rows = pd.DataFrame([member.record() for member in members])
-    rows[["centers", "small", "ratio"]] = rows["value"].tolist()
-    lengths = rows.groupby(["centers", "small", "ratio"], sort=False)["length"].mean()
-    lengths.reset_index().to_csv(
-        output / "balance_evidence.csv", index=False, float_format="%.4g"
-    )
+    names = ["centers", "small", "ratio"]
+    _mean_lengths(members, names, output / "balance_evidence.csv")
     members = experiments.initialisation_evidence(n_draws=30)
     _train(members, epochs, progress, "Initial weights")
     rows = pd.DataFrame([member.record() for member in members])
@@ -115,3 +114,11 @@ def _evidence(output, seeds, epochs, progress):
     pd.DataFrame(correlations).to_csv(
         output / "initialisation_evidence.csv", index=False, float_format="%.2f"
     )
+
+
+def _mean_lengths(members, names, path):
+    """Write the mean window of members whose value is a tuple of `names`."""
+    rows = pd.DataFrame([member.record() for member in members])
+    rows[names] = rows["value"].tolist()
+    lengths = rows.groupby(["experiment", *names], sort=False)["length"].mean()
+    lengths.reset_index().to_csv(path, index=False, float_format="%.4g")

@@ -112,6 +112,17 @@ def real_members(name, n_seeds):
     return plain + [with_ema(member) for member in plain]
 
 
+def centers_evidence(n_seeds):
+    """Return members for the variation and the rate, with other centres."""
+    return [
+        simulated(experiment, (name, value), seed, centers=centers, **arguments(value))
+        for experiment, (_, values, arguments) in VARIED.items()
+        if experiment != "balance"  # has more to it
+        for (name, centers), value in product(OTHER_CENTERS.items(), values)
+        for seed in range(n_seeds)
+    ]
+
+
 def balance_evidence(n_seeds):
     """Return members for the balance with other centres and small clusters."""
     return [

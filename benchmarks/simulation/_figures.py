@@ -43,15 +43,16 @@ def _draw_data(ax, member):
 
 
 def _draw_trajectories(ax, symbol, groups):
-    for (value, members), colour, style in zip(
-        groups.items(), SHADES, STYLES, strict=True
-    ):
+    lines = zip(groups.items(), SHADES, STYLES, strict=True)
+    for k, ((value, members), colour, style) in enumerate(lines):
         mean = np.mean([member.auroc for member in members], axis=0)
         epochs = np.arange(1, len(mean) + 1)
         ax.plot(epochs, mean, color=colour, ls=style, label=_label(symbol, value))
         window = im_window(mean, epochs=epochs)
         if window.length > 0:
-            ax.axvspan(window.start, window.stop, color=colour, alpha=0.12, lw=0)
+            ends = window.start, window.stop
+            ax.axvspan(*ends, color=colour, alpha=0.12, lw=0)
+            ax.hlines(0.99 - 0.012 * k, *ends, color=colour, ls=style, lw=3)
     ax.axhline(0.9, color="black", lw=0.6)
     ax.set(xlabel="Epoch", ylabel="AUROC, mean over seeds", ylim=(0.5, 1.0))
     tidy(ax).legend(frameon=False, loc="lower left")
