@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test lint format docs clean
 
 demo: $(VENV)/demo.stamp
+	$(BIN)/skim demo --report demo.html
 	$(BIN)/python -m benchmarks demo --picture demo.png
 
 test: $(VENV)/test.stamp lint

@@ -20,7 +20,7 @@ _MODULES = {
     "ODIMDetector": "skim._odim",
 }
 
-_SUBMODULES = ("datasets", "inspection", "report", "separation", "theory")
+_SUBMODULES = ("datasets", "inspection", "report", "separation", "tables", "theory")
 
 
 def __getattr__(name):

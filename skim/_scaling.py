@@ -46,7 +46,8 @@ class InputScaler:
         if self.how == "squash":
             unit = _tame(self._to_unit(X))
             self.mean_ = unit.mean(axis=0)
-            self.std_ = _std(unit - self.mean_)
+            unit -= self.mean_
+            self.std_ = _std(unit)
             self.std_[constant | (self.std_ == 0)] = 1.0
         return self
 
@@ -73,16 +74,18 @@ class InputScaler:
 
 
 def _tame(X):
-    """Clip wild values; columns that are mostly one value are left alone."""
+    """Clip wild values, in place; columns that are mostly one value are left alone."""
     step = max(len(X) // MAX_ROWS_FOR_QUARTILES, 1)
     low, median, high = np.quantile(X[::step], [0.25, 0.5, 0.75], axis=0)
     reach = REACH * (high - low) / 1.349  # quartiles of the normal distribution
     reach[reach == 0] = np.inf
-    return np.clip(X, median - reach, median + reach)
+    return np.clip(X, median - reach, median + reach, out=X)
 
 
 def _std(deviations):
-    """Root mean square of each column, of however small numbers."""
-    largest = np.abs(deviations).max(axis=0)
+    """Root mean square of each column, of however small numbers; uses them up."""
+    largest = np.maximum(deviations.max(axis=0), -deviations.min(axis=0))
     largest[largest == 0] = 1.0
-    return largest * np.sqrt(np.square(deviations / largest).mean(axis=0))
+    deviations /= largest
+    np.square(deviations, out=deviations)
+    return largest * np.sqrt(deviations.mean(axis=0))

@@ -1,0 +1,6 @@
+"""``python -m skim`` is the command ``skim``."""
+
+from skim.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Files that appear whole or not at all."""
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import uuid
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def whole_file(path):
+    """Yield where to write what will be at `path` if all goes well.
+
+    Whether it can be written at all is found out at once.
+
+    Parameters
+    ----------
+    path : Path or None
+        None means standard output.
+
+    Yields
+    ------
+    draft : Path
+        A file beside `path`, of the same extension.
+    """
+    if path is None or (path.exists() and not path.is_file() and not path.is_dir()):
+        with _passed_on(path) as draft:
+            yield draft
+        return
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}{target.suffix}")
+    _check_writable(path, target, draft)
+    try:
+        yield draft
+        if target.exists():
+            shutil.copymode(target, draft)
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _passed_on(path):
+    """Yield a temporary file whose content goes down a pipe or device at the end."""
+    with tempfile.TemporaryDirectory(prefix="skim-") as folder:
+        draft = Path(folder) / "draft"
+        yield draft
+        with draft.open("rb") as source:
+            if path is None:
+                shutil.copyfileobj(source, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+            else:
+                with path.open("wb") as sink:
+                    shutil.copyfileobj(source, sink)
+
+
+def _check_writable(path, target, draft):
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a directory; name a file to write.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path} cannot be written: there is no folder {target.parent}."
+        )
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: it is read-only.")
+    try:
+        draft.touch(exist_ok=False)
+    except OSError as error:
+        raise type(error)(f"{path} cannot be written: {error.strerror}.") from None

@@ -1,0 +1,136 @@
+"""Models on disk: skops files that say what they are."""
+
+import json
+import os
+import warnings
+import zipfile
+
+import sklearn
+from sklearn.pipeline import Pipeline
+
+import skim
+from skim._altbi import ALTBIDetector
+from skim._autoencoder import IMAutoencoderDetector
+from skim._base import IMDetector
+from skim._odim import ODIMDetector
+from skim._scaling import InputScaler
+from skim.tables import ColumnDecision, TableEncoder
+from skim.tables._columns import (
+    CategoryEncoder,
+    DateEncoder,
+    FrequencyEncoder,
+    NumberEncoder,
+)
+
+LABEL = "skim.json"  # the member of the file that says what it is
+
+# All that a model is made of, beside scikit-learn and numpy.
+TRUSTED = [
+    f"{cls.__module__}.{cls.__qualname__}"
+    for cls in (
+        ALTBIDetector,
+        ODIMDetector,
+        IMAutoencoderDetector,
+        InputScaler,
+        TableEncoder,
+        ColumnDecision,
+        NumberEncoder,
+        CategoryEncoder,
+        FrequencyEncoder,
+        DateEncoder,
+    )
+]
+
+
+def save_model(model, path):
+    """Write a fitted pipeline of encoder and detector."""
+    import_skops().dump(model, path)
+    label = {"skim": skim.__version__, "scikit-learn": sklearn.__version__}
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(LABEL, json.dumps(label, indent=2))
+
+
+def load_model(path):
+    """Read a model that `save_model` wrote, with this version of skim.
+
+    Nothing in the file is executed, and nothing is made of it unless all of its
+    types are those of a model.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    model : Pipeline
+    remark : str or None
+        What there is to know about the file.
+    """
+    io = import_skops()
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"{path} does not exist.")
+    label = _read_label(path)
+    if label["skim"] != skim.__version__:
+        raise ValueError(
+            f"{path} was saved by skim {label['skim']}, and this is skim "
+            f"{skim.__version__}; fit it again, or install skim {label['skim']}."
+        )
+    remark = None
+    if label["scikit-learn"] != sklearn.__version__:
+        remark = (
+            f"{path} was saved with scikit-learn {label['scikit-learn']}, and this is "
+            f"{sklearn.__version__}: the scores may differ."
+        )
+    try:
+        foreign = sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED))
+    except Exception:  # there is no end to how a file can be damaged
+        raise _damaged(path) from None
+    if foreign:
+        raise ValueError(
+            f"{path} holds what no model of skim does ({', '.join(foreign[:3])}); it "
+            "was not loaded."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = io.load(path, trusted=TRUSTED)
+    except Exception:
+        raise _damaged(path) from None
+    if not _is_model(model):
+        raise _not_ours(path)
+    return model, remark
+
+
+def import_skops():
+    """Return ``skops.io``, or say how to install it."""
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError("Models need skops: pip install 'skim[cli]'") from error
+    return skops.io
+
+
+def _read_label(path):
+    try:
+        with zipfile.ZipFile(path) as archive:
+            label = json.loads(archive.read(LABEL))
+        return {name: str(label[name]) for name in ("skim", "scikit-learn")}
+    except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError):
+        raise _not_ours(path) from None
+
+
+def _is_model(model):
+    return (
+        isinstance(model, Pipeline)
+        and len(model.steps) == 2
+        and isinstance(model[0], TableEncoder)
+        and isinstance(model[1], IMDetector)
+    )
+
+
+def _not_ours(path):
+    return ValueError(f"{path} is not a model that skim has saved; it was not loaded.")
+
+
+def _damaged(path):
+    return ValueError(f"{path} is damaged; save the model again.")

@@ -1,0 +1,75 @@
+"""What is said on standard error."""
+
+import time
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+MANY_COLUMNS = 40
+
+
+class Talk:
+    """Tells on standard error what goes on, unless it is to be quiet.
+
+    Parameters
+    ----------
+    quiet : bool
+    """
+
+    def __init__(self, quiet):
+        # Names of columns are text, whatever brackets and colons they have.
+        self.console = Console(
+            stderr=True, quiet=quiet, markup=False, emoji=False, highlight=False
+        )
+        if not self.console.is_terminal:
+            self.console.width = 160
+
+    def say(self, text):
+        """Say something."""
+        self.console.print(text, soft_wrap=True)
+
+    @contextmanager
+    def step(self, doing):
+        """Show that something is being done, and say afterwards how long it took."""
+        start = time.perf_counter()
+        with self.console.status(f"{doing} ..."):
+            yield
+        self.say(f"{doing}: {time.perf_counter() - start:.1f} s")
+
+    @contextmanager
+    def progress(self, doing, total):
+        """Show how far something has come; yield what to call with each advance."""
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeRemainingColumn(),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        )
+        start = time.perf_counter()
+        with bar:
+            task = bar.add_task(doing, total=total)
+            yield lambda n: bar.advance(task, n)
+        self.say(f"{doing}: {time.perf_counter() - start:.1f} s")
+
+    def decisions(self, decisions):
+        """Show what becomes of the columns."""
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for name in ("column", "treatment", "reason"):
+            table.add_column(name, overflow="fold")
+        for row in _grouped(decisions) if len(decisions) > MANY_COLUMNS else decisions:
+            table.add_row(*row)
+        self.console.print(table)
+
+
+def _grouped(decisions):
+    """Return one row for all columns with the same treatment and reason."""
+    groups: dict = {}
+    for column, treatment, reason in decisions:
+        groups.setdefault((treatment, reason), []).append(column)
+    for (treatment, reason), columns in groups.items():
+        more = f" and {len(columns) - 3:,} more" if len(columns) > 3 else ""
+        yield ", ".join(columns[:3]) + more, treatment, reason

@@ -1,0 +1,7 @@
+"""Tables as they come: reading them, and making numbers of their columns."""
+
+from skim.tables._decide import ColumnDecision
+from skim.tables._encoder import TableEncoder
+from skim.tables._read import read_table
+
+__all__ = ["ColumnDecision", "TableEncoder", "read_table"]

@@ -1,0 +1,194 @@
+"""What is written in text: numbers, dates, missing values."""
+
+import numpy as np
+
+# Text, in small letters, that stands for a missing value.
+MISSING = ("", "?", "-", "--", "na", "n/a", "#n/a", "nan", "none", "null", "<na>")
+
+# A column is of numbers or dates if so many of its present values are.
+ENOUGH = 0.9
+SAMPLE = 1000  # values that are tried before all are
+
+AROUND_NUMBERS = r"^[€$£¥]\s*|\s*[€$£¥%]$"
+SPACE = "\\s'’\u00a0\u202f"  # between thousands, with plain and narrow no-break space
+WHOLE = r"(?:\d+|\d{1,3}(?:[%s]\d{3})+)"
+NUMBERS = {
+    ".": rf"[+-]?(?:{WHOLE % (',' + SPACE)}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?",
+    ",": rf"[+-]?(?:{WHOLE % ('.' + SPACE)}(?:,\d*)?|,\d+)(?:[eE][+-]?\d+)?",
+}
+CODE = r"0\d+|\d{19,}"  # digits that are no number: 00712, a card's number
+
+DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y")
+TIMES = ("", " %H:%M", " %H:%M:%S")
+ISO = "ISO8601"
+DATE_FORMATS = (
+    ISO,
+    *(date + time for date in DATES for time in TIMES),
+    *(time.strip() for time in TIMES[1:]),
+)
+
+
+def to_text(column):
+    """Return the values as text without space around it; None where missing.
+
+    Parameters
+    ----------
+    column : Series
+
+    Returns
+    -------
+    text : Series of str
+    """
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    if pd.api.types.is_float_dtype(column.dtype) or column.dtype == object:
+        column = column.map(_without_zero, na_action="ignore")
+    text = column.astype("string").str.strip()
+    return text.mask(text.str.lower().isin(MISSING))
+
+
+def _without_zero(value):
+    """Write 3.0 as 3: an integer column with a gap becomes one of floats."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else str(value)
+    return value
+
+
+def find_decimal(text):
+    """Tell how the numbers in text are written.
+
+    Parameters
+    ----------
+    text : Series of str
+        From `to_text`.
+
+    Returns
+    -------
+    decimal : {".", ","} or None
+        The decimal separator. None if these are no numbers.
+    """
+    bare = _bare(_sample(text))
+    if bare.str.fullmatch(CODE).any():
+        return None
+    return _most_common(
+        text, NUMBERS, lambda text, decimal: _is_number(_bare(text), decimal)
+    )
+
+
+def parse_numbers(text, decimal):
+    """Return the numbers in text, NaN where there is none.
+
+    Parameters
+    ----------
+    text : Series of str
+    decimal : {".", ","}
+
+    Returns
+    -------
+    numbers : ndarray of shape (n,)
+    """
+    import pandas as pd
+
+    numbers = pd.to_numeric(text, errors="coerce") if decimal == "." else None
+    if numbers is not None and numbers.isna().equals(text.isna()):
+        return numbers.to_numpy(np.float64, na_value=np.nan)
+    bare = _bare(text)
+    bare = bare.where(_is_number(bare, decimal)).str.replace(
+        f"[{SPACE}]", "", regex=True
+    )
+    bare = bare.str.replace("." if decimal == "," else ",", "", regex=False)
+    bare = bare.str.replace(",", ".", regex=False)
+    numbers = pd.to_numeric(bare, errors="coerce")
+    return numbers.to_numpy(np.float64, na_value=np.nan)
+
+
+def find_date_format(text):
+    """Tell how the dates in text are written.
+
+    Parameters
+    ----------
+    text : Series of str
+        From `to_text`.
+
+    Returns
+    -------
+    date_format : str or None
+        A format of `pandas.to_datetime`. Where day and month could be either, the
+        month comes first between slashes. None if these are no dates.
+    """
+
+    def is_date(text, date_format):
+        return np.isfinite(parse_dates(text, date_format))
+
+    # Saves trying all formats on what are no dates at all; "2024" is a number.
+    if _sample(text).str.contains(r"\d\D\d").mean() < ENOUGH:
+        return None
+    return _most_common(text, DATE_FORMATS, is_date)
+
+
+def parse_dates(text, date_format):
+    """Return the dates in text as days since 1970, NaN where there is none.
+
+    Parameters
+    ----------
+    text : Series of str
+    date_format : str
+
+    Returns
+    -------
+    days : ndarray of shape (n,)
+    """
+    import pandas as pd
+
+    dates = pd.to_datetime(
+        text.astype(object), format=date_format, errors="coerce", utc=True
+    )
+    return days_since_1970(dates)
+
+
+def days_since_1970(dates):
+    """Return dates as days since 1970, by their own clock.
+
+    Parameters
+    ----------
+    dates : Series of datetimes
+
+    Returns
+    -------
+    days : ndarray of shape (n,)
+        NaN where the date is missing.
+    """
+    if getattr(dates.dtype, "tz", None) is not None:
+        dates = dates.dt.tz_localize(None)
+    values = dates.to_numpy("datetime64[us]")
+    days = values.astype(np.int64) / 86_400e6
+    days[np.isnat(values)] = np.nan
+    return days
+
+
+def _sample(text):
+    """Return some of the present values, evenly spaced."""
+    present = text.dropna()
+    return present.iloc[:: max(len(present) // SAMPLE, 1)]
+
+
+def _most_common(text, forms, has_form):
+    """Return the form that most values have, if enough of them do."""
+    sample = _sample(text)
+    if not len(sample):
+        return None
+    best = max(forms, key=lambda form: has_form(sample, form).mean())
+    for values in (sample, text.dropna()):
+        if has_form(values, best).mean() < ENOUGH:
+            return None
+    return best
+
+
+def _bare(text):
+    return text.str.replace(AROUND_NUMBERS, "", regex=True)
+
+
+def _is_number(bare, decimal):
+    return bare.str.fullmatch(NUMBERS[decimal]).fillna(False).astype(bool)

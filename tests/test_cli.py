@@ -1,0 +1,514 @@
+"""The command line as its users meet it."""
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from typer.testing import CliRunner
+
+import skim
+from skim import IMAutoencoderDetector
+from skim.cli._app import app
+from skim.cli._model_file import TRUSTED
+from skim.tables import TableEncoder
+
+needs_report = pytest.mark.skipif(
+    importlib.util.find_spec("skim.report") is None, reason="there is no report yet"
+)
+QUICK = ["--detector", "im-autoencoder"]
+STRANGE = 17
+
+
+@pytest.fixture(scope="session")
+def orders():
+    """A table with one row that is strange in price and country."""
+    rng = np.random.default_rng(0)
+    n = 120
+    table = pd.DataFrame(
+        {
+            "name": [f"order {i:03d}" for i in range(n)],
+            "price": rng.normal(50, 5, n).round(2),
+            "weight": rng.normal(3, 0.2, n).round(3),
+            "country": rng.choice(["DE", "FR"], n),
+            "label": rng.integers(0, 2, n),
+        }
+    )
+    table.loc[STRANGE, ["price", "country"]] = [900.0, "XX"]
+    table.loc[3, "weight"] = np.nan
+    return table
+
+
+@pytest.fixture(scope="session")
+def folder(orders, tmp_path_factory):
+    """A folder with the table, what was found in it, and the model."""
+    folder = tmp_path_factory.mktemp("cli")
+    orders.to_csv(folder / "orders.csv", index=False)
+    result = run(
+        *("detect", folder / "orders.csv", "--output", folder / "found.csv", *QUICK),
+        *("--drop", "label", "--save", folder / "model.skops"),
+    )
+    assert result.exit_code == 0, result.stderr
+    (folder / "log.txt").write_text(result.stderr)
+    return folder
+
+
+def run(*arguments, **options):
+    return CliRunner().invoke(app, [str(a) for a in arguments], **options)
+
+
+def run_process(*arguments, **options):
+    command = [sys.executable, "-m", "skim", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, check=False, **options)
+
+
+def assert_refused(result, *words, code=1):
+    """One sentence on standard error, nothing on standard output."""
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert result.stderr.startswith("skim: ")
+    for word in words:
+        assert word in result.stderr
+
+
+# detect --------------------------------------------------------------------------
+
+
+def test_found_has_one_row_for_each_in_the_same_order(folder, orders):
+    found = pd.read_csv(folder / "found.csv")
+    assert list(found.columns) == ["name", "score", "outlier", "reasons"]
+    assert found["name"].tolist() == orders["name"].tolist()
+    assert ((found["score"] > 0) == (found["outlier"] == 1)).all()
+    assert found["score"].idxmax() == STRANGE
+    reasons = found["reasons"][STRANGE]
+    assert "country (+" in reasons
+    assert "price (+" in reasons
+    assert "label" not in " ".join(found["reasons"].fillna(""))
+
+
+def test_found_agrees_with_the_same_in_python(folder, orders):
+    found = pd.read_csv(folder / "found.csv")
+    model = make_pipeline(
+        TableEncoder(drop=["label"]), IMAutoencoderDetector(random_state=0)
+    ).fit(orders)
+    expected = -model.decision_function(orders)
+    np.testing.assert_allclose(found["score"], expected, atol=1e-6)
+    explained = model[-1].explain(model[0].transform(orders), relative=True)
+    by_column = pd.DataFrame(explained).T.groupby(model[0].origins_).sum().T
+    for reasons, row in zip(found["reasons"].fillna(""), by_column.iloc, strict=True):
+        told = dict(re.findall(r"(\w+) \(\+([\d.]+)\)", reasons))
+        expected = row[row > 0.5e-4].nlargest(3)
+        assert list(told) == list(expected.index)
+        np.testing.assert_allclose([*map(float, told.values())], expected, atol=1e-4)
+
+
+def test_decisions_and_progress_go_to_standard_error(folder):
+    log = (folder / "log.txt").read_text()
+    for words in ("120 rows, 5 columns", "all different", "as asked", "3 levels"):
+        assert words in log
+    assert f"Wrote {folder / 'found.csv'}" in " ".join(log.split("\n"))
+
+
+def test_two_runs_write_the_same_file(folder, tmp_path):
+    again = run(
+        *("detect", folder / "orders.csv", "--output", tmp_path / "again.csv", *QUICK),
+        *("--drop", "label", "--quiet", "--jobs", 1),
+    )
+    assert again.output == ""
+    expected = (folder / "found.csv").read_bytes()
+    assert (tmp_path / "again.csv").read_bytes() == expected
+
+
+def test_top_writes_the_strangest_first(folder, tmp_path):
+    path = tmp_path / "top.parquet"
+    result = run(
+        *("detect", folder / "orders.csv", "--output", path, *QUICK, "--top", 3),
+        *("--drop", "label", "--drop", "name", "--reasons", 1, "--contamination", 0.1),
+    )
+    assert "12 of 120 rows are outliers" in result.stderr
+    found = pd.read_parquet(path)
+    assert list(found.columns) == ["row", "score", "outlier", "reasons"]
+    assert found["row"][0] == STRANGE + 1
+    assert found["score"].is_monotonic_decreasing
+    assert len(found) == 3
+    assert found["outlier"].tolist() == [1, 1, 1]
+    assert not found["reasons"].str.contains(",").any()
+
+
+def test_columns_can_be_overruled_and_names_do_not_collide(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"score": [1, 2] * 20, "[b]kind": [1, 2, 3, 4] * 10})
+    table["x"] = rng.normal(size=40)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    options = ["--id", "score", "--categorical", "[b]kind", "--max-levels", 4]
+    result = run("detect", tmp_path / "t.csv", *options, *QUICK)
+    assert result.exit_code == 0
+    header = result.stdout.splitlines()[0]
+    assert header == "score,skim_score,outlier,reasons"
+    assert "[b]kind" in result.stderr
+    assert "category    4 levels" in result.stderr
+
+
+def test_from_pipe_to_pipe(folder):
+    table = (folder / "orders.csv").read_bytes()
+    result = run_process("detect", "-", *QUICK, "--drop", "label", input=table)
+    assert result.returncode == 0
+    assert result.stdout == (folder / "found.csv").read_bytes()
+    assert b"Reading" in result.stderr
+
+
+def test_other_formats_come_through_pipes(orders, tmp_path):
+    orders.to_parquet(tmp_path / "t.parquet")
+    orders.to_feather(tmp_path / "t.feather")
+    orders.to_json(tmp_path / "t.jsonl", orient="records", lines=True)
+    np.save(tmp_path / "t.npy", orders[["price", "weight"]].to_numpy())
+    for name in ("t.parquet", "t.feather", "t.jsonl", "t.npy"):
+        data = (tmp_path / name).read_bytes()
+        result = run("detect", "-", *QUICK, "--top", 1, "-q", input=data)
+        assert result.exit_code == 0, name
+        assert len(result.stdout.splitlines()) == 2
+
+
+def test_devices_are_written_to_and_not_replaced(folder):
+    result = run("detect", folder / "orders.csv", *QUICK, "-o", os.devnull, "--top", 2)
+    assert result.exit_code == 0
+    assert not os.path.isfile(os.devnull)
+
+
+@needs_report
+def test_report(folder, tmp_path):
+    path = tmp_path / "report.html"
+    arguments = ["--report", path, "--output", tmp_path / "found.csv", "--quiet"]
+    assert run("detect", folder / "orders.csv", *QUICK, *arguments).exit_code == 0
+    page = path.read_text(encoding="utf-8")
+    assert "orders.csv" in page
+    assert f"order {STRANGE:03d}" in page
+
+
+# Bad input -----------------------------------------------------------------------
+
+BAD_TABLES = {
+    "empty": (b"", "is empty"),
+    "one row": (b"a,b\n1,2\n", "has one row"),
+    "no rows": (b"a,b\n", "no rows"),
+    "no usable columns": (b"a,b\n1,\n1,\n1,\n", "No column is left to work with"),
+    "mixed row lengths": (b"a,b\n1,2\n3,4,5\n", "line 3"),
+    "Latin-1": ("a,b\nä,2\n".encode("latin-1"), "--encoding Latin-1"),
+    "UTF-16": ("a,b\n1,2\n".encode("utf-16"), "--encoding UTF-16"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_TABLES)
+def test_bad_tables_are_refused_in_one_sentence(tmp_path, kind):
+    content, words = BAD_TABLES[kind]
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    result = run("detect", path, "--quiet", "--output", tmp_path / "out.csv")
+    assert_refused(result, words)
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_bad_paths_are_refused_in_one_sentence(tmp_path):
+    assert_refused(run("detect", tmp_path), "is a directory")
+    assert_refused(run("detect", tmp_path / "no.csv"), "does not exist")
+    table = tmp_path / "table.xlsx"
+    table.write_bytes(b"PK")
+    assert_refused(run("detect", table), "unknown extension")
+
+
+def test_unknown_columns_are_refused(folder):
+    result = run("detect", folder / "orders.csv", "--quiet", "--drop", "colour")
+    assert_refused(result, "drop names a column that is not there: 'colour'")
+
+
+@pytest.mark.parametrize("option", ["--output", "--save", "--report"])
+def test_unwritable_files_are_found_before_anything_is_read(tmp_path, option):
+    (tmp_path / "x.csv").mkdir()
+    table = tmp_path / "not there.csv"
+    result = run("detect", table, option, tmp_path / "no folder" / "out.csv")
+    assert_refused(result, "out.csv cannot be written: there is no folder")
+    result = run("detect", table, option, tmp_path / "x.csv")
+    assert_refused(result, "is a directory")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write")
+def test_read_only_files_and_folders_are_refused(tmp_path):
+    path = tmp_path / "out.csv"
+    path.touch(0o444)
+    assert_refused(run("detect", "no.csv", "--output", path), "is read-only")
+    tmp_path.chmod(0o555)
+    result = run("detect", "no.csv", "--output", tmp_path / "new.csv")
+    assert_refused(result, "cannot be written: Permission denied")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["detect"],
+        ["detect", "t.csv", "--detector", "magic"],
+        ["detect", "t.csv", "--contamination", "0.7"],
+        ["detect", "t.csv", "--contamination", "0"],
+        ["detect", "t.csv", "--top", "0"],
+        ["detect", "t.csv", "--seed", "-1"],
+        ["detect", "t.csv", "--output", "out.xlsx"],
+        ["detect", "t.csv", "--output", "t.csv"],
+        ["detect", "t.csv", "--output", "a.csv", "--save", "./a.csv"],
+        ["score", "t.csv"],
+        ["score", "t.csv", "--model", "m.csv", "--output", "m.csv"],
+    ],
+)
+def test_wrong_usage_has_its_own_exit_code(arguments):
+    assert run(*arguments).exit_code == 2
+
+
+def test_failure_leaves_the_old_output_and_no_others(folder, tmp_path, monkeypatch):
+    from skim.cli import _results
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "out.csv").write_text("old")
+    monkeypatch.setattr(_results.Results, "_reasons", fail)
+    files = ["--output", tmp_path / "out.csv", "--save", tmp_path / "model.skops"]
+    result = run("detect", folder / "orders.csv", *QUICK, *files, "--quiet")
+    assert_refused(result, "No space left on device")
+    assert os.listdir(tmp_path) == ["out.csv"]
+    assert (tmp_path / "out.csv").read_text() == "old"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
+def test_interrupted_leaves_nothing_behind(tmp_path, number, code):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "t.npy", rng.normal(size=(200_000, 20)))
+    files = ["--output", tmp_path / "out.csv", "--save", tmp_path / "model.skops"]
+    command = [sys.executable, "-m", "skim", "detect", tmp_path / "t.npy", *files]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while "Encoding columns:" not in process.stderr.readline():
+            assert process.poll() is None
+        assert len(os.listdir(tmp_path)) == 3
+        time.sleep(0.5)
+        process.send_signal(number)
+        rest = process.stderr.read()
+    assert process.returncode == code
+    assert "Traceback" not in rest
+    assert os.listdir(tmp_path) == ["t.npy"]
+
+
+def test_a_reader_that_has_enough_is_no_failure(folder):
+    command = f"{sys.executable} -m skim detect {folder / 'orders.csv'} -q"
+    command += " --detector im-autoencoder | head -n 1"
+    result = subprocess.run(command, shell=True, capture_output=True, check=True)
+    assert result.stdout == b"name,score,outlier,reasons\n"
+    assert result.stderr == b""
+
+
+# score ---------------------------------------------------------------------------
+
+
+def score(folder, table, *options):
+    arguments = ["--model", folder / "model.skops", *options]
+    return run("score", table, *arguments)
+
+
+def test_scoring_the_same_table_gives_the_same_scores(folder):
+    result = score(folder, folder / "orders.csv", "--quiet", "--output", "-")
+    assert result.exit_code == 0
+    assert result.stdout == (folder / "found.csv").read_text()
+    assert result.stderr == ""
+
+
+def test_columns_may_be_in_any_order_and_one_row_is_enough(folder, orders, tmp_path):
+    row = orders.iloc[[STRANGE]].drop(columns="label")[
+        ["country", "weight", "price", "name"]
+    ]
+    row.to_csv(tmp_path / "new.csv", index=False)
+    result = score(folder, tmp_path / "new.csv", "-o", tmp_path / "found.csv")
+    assert result.exit_code == 0, result.stderr
+    found = pd.read_csv(tmp_path / "found.csv")
+    expected = pd.read_csv(folder / "found.csv").iloc[[STRANGE]]
+    assert found["score"].tolist() == expected["score"].tolist()
+
+
+def test_missing_and_extra_columns_are_named(folder, orders, tmp_path):
+    table = orders.drop(columns=["price", "weight"]).assign(colour="red")
+    table.to_csv(tmp_path / "new.csv", index=False)
+    result = score(folder, tmp_path / "new.csv", "-q", "-o", tmp_path / "out.csv")
+    assert_refused(
+        result, "lacks the model's columns 'price', 'weight'", "has column 'colour'"
+    )
+    assert os.listdir(tmp_path) == ["new.csv"]
+
+
+def relabelled(path, target, **label):
+    """Copy a model with another label."""
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(target, "w") as sink:
+        for item in source.infolist():
+            content = source.read(item)
+            if item.filename == "skim.json":
+                content = json.dumps(json.loads(content) | label)
+            sink.writestr(item, content)
+    return target
+
+
+def test_a_model_of_another_version_is_refused_and_named(folder, tmp_path):
+    path = relabelled(folder / "model.skops", tmp_path / "m.skops", skim="9.8.7")
+    result = run("score", folder / "orders.csv", "--model", path)
+    assert_refused(result, "saved by skim 9.8.7", f"this is skim {skim.__version__}")
+
+
+def test_another_scikit_learn_is_told(folder, tmp_path):
+    label = {"scikit-learn": "0.1"}
+    path = relabelled(folder / "model.skops", tmp_path / "m.skops", **label)
+    result = run("score", folder / "orders.csv", "--model", path)
+    assert result.exit_code == 0
+    assert "saved with scikit-learn 0.1" in result.stderr
+
+
+def test_files_that_are_not_ours_are_refused(folder, tmp_path):
+    table = folder / "orders.csv"
+    assert_refused(run("score", table, "--model", tmp_path / "no"), "does not exist")
+    assert_refused(run("score", table, "--model", tmp_path), "is not a model")
+    (tmp_path / "text.skops").write_text("hello")
+    result = run("score", table, "--model", tmp_path / "text.skops")
+    assert_refused(result, "is not a model that skim has saved")
+    skops.io.dump(IMAutoencoderDetector(), tmp_path / "other.skops")
+    result = run("score", table, "--model", tmp_path / "other.skops")
+    assert_refused(result, "is not a model that skim has saved")
+
+
+def with_our_label(model, path):
+    skops.io.dump(model, path)
+    import sklearn
+
+    with zipfile.ZipFile(path, "a") as archive:
+        label = {"skim": skim.__version__, "scikit-learn": sklearn.__version__}
+        archive.writestr("skim.json", json.dumps(label))
+    return path
+
+
+def test_foreign_code_is_never_run(folder, tmp_path):
+    trap = make_pipeline(FunctionTransformer(os.mkdir), IMAutoencoderDetector())
+    path = with_our_label(trap, tmp_path / "trap.skops")
+    result = run("score", folder / "orders.csv", "--model", path)
+    assert_refused(result, "posix.mkdir", "was not loaded")
+
+
+def test_other_objects_and_damaged_models_are_refused(folder, tmp_path):
+    path = with_our_label(IMAutoencoderDetector(), tmp_path / "bare.skops")
+    result = run("score", folder / "orders.csv", "--model", path)
+    assert_refused(result, "is not a model that skim has saved")
+    with zipfile.ZipFile(folder / "model.skops") as source:
+        label = source.read("skim.json")
+    with zipfile.ZipFile(tmp_path / "hollow.skops", "w") as sink:
+        sink.writestr("skim.json", label)
+    result = run("score", folder / "orders.csv", "--model", tmp_path / "hollow.skops")
+    assert_refused(result, "is damaged")
+
+
+@pytest.mark.parametrize("detector", ["altbi", "odim"])
+def test_every_detector_can_be_saved(folder, orders, tmp_path, detector, monkeypatch):
+    from skim.cli import _work
+
+    cls = getattr(skim, _work.DETECTORS[detector])
+    monkeypatch.setattr(skim, cls.__name__, lambda **params: cls(epochs=3, **params))
+    files = ["--output", tmp_path / "out.csv", "--save", tmp_path / "m.skops"]
+    result = run("detect", folder / "orders.csv", "--detector", detector, *files)
+    assert result.exit_code == 0, result.stderr
+    result = run("score", folder / "orders.csv", "--model", tmp_path / "m.skops", "-q")
+    assert result.stdout == (tmp_path / "out.csv").read_text()
+
+
+def test_only_types_of_skim_are_trusted(folder):
+    assert all(name.startswith("skim.") for name in TRUSTED)
+    found = skops.io.get_untrusted_types(file=folder / "model.skops")
+    assert set(found) <= set(TRUSTED)
+
+
+# The rest ------------------------------------------------------------------------
+
+
+@needs_report
+@pytest.mark.parametrize("data", ["breast-cancer", "wine", "digits"])
+def test_demo_names_its_report(tmp_path, data):
+    path = tmp_path / "demo.html"
+    result = run("demo", "--data", data, "--report", path)
+    assert result.exit_code == 0, result.stderr
+    assert "The strangest rows" in result.stdout
+    assert str(path) in result.stdout.replace("\n", "")
+    assert path.read_text(encoding="utf-8").startswith("<!")
+
+
+def test_version_and_doctor():
+    result = run_process("--version", text=True)
+    assert result.stdout == f"skim {skim.__version__}\n"
+    examined = run("doctor").stdout
+    for words in (f"skim {skim.__version__}", "torch 2", "device cpu", "scikit-learn"):
+        assert words in examined
+
+
+def test_doctor_names_what_an_extra_lacks(monkeypatch):
+    from skim.cli import _doctor
+
+    requirements = [
+        "numpy>=1.26",
+        "rich>=13; extra == 'cli'",
+        "no-such-thing>=2 ; extra == 'cli'",
+        "rich; extra == 'plot'",
+        "skim[cli,plot]; extra == 'bench'",
+    ]
+    monkeypatch.setattr(_doctor.metadata, "requires", lambda _: requirements)
+    examined = list(_doctor.examine())
+    assert "skim[cli] lacks no-such-thing" in examined
+    assert "skim[bench] lacks no-such-thing" in examined
+    assert "skim[plot] complete" in examined
+
+
+@pytest.mark.parametrize(
+    ("package", "command"), [("typer", "doctor"), ("rich", "demo")]
+)
+def test_without_the_extra_there_is_one_sentence(package, command):
+    code = f"import sys; sys.modules['{package}'] = None\n"
+    code += "from skim.cli import main; main()"
+    result = subprocess.run(
+        [sys.executable, "-c", code, command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert "pip install 'skim[cli]'" in result.stderr
+
+
+@pytest.mark.parametrize("package", ["pyarrow", "skops.io"])
+def test_without_a_part_of_the_extra_there_is_one_sentence(
+    folder, monkeypatch, package, tmp_path
+):
+    monkeypatch.setitem(sys.modules, package, None)
+    files = ["--output", tmp_path / "out.csv", "--save", tmp_path / "m.skops"]
+    result = run("detect", folder / "orders.csv", "--quiet", *files, *QUICK)
+    assert_refused(result, "pip install 'skim[cli]'")
+
+
+def test_help_is_quick_and_tells_of_exit_codes():
+    code = "import sys; from skim.cli import _app; sys.exit('sklearn' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert "130 if it was interrupted" in " ".join(run("--help").stdout.split())
+    for command in ("detect", "score", "demo", "doctor"):
+        assert run(command, "--help").exit_code == 0

@@ -1,0 +1,585 @@
+"""Whatever comes in a table: numbers without gaps, or one clear sentence."""
+
+import datetime
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skim import ALTBIDetector
+from skim.tables import ColumnDecision, TableEncoder, read_table
+
+N = 200
+RNG = np.random.default_rng(0)
+DAYS = pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(0, 365, N), unit="D")
+
+
+@parametrize_with_checks([TableEncoder(), TableEncoder(max_levels=5)])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def orders():
+    """A table with something of everything."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {
+            "order": np.arange(N) + 7000,
+            "price": rng.lognormal(size=N),
+            "country": rng.choice(["DE", "FR", "IT"], N),
+            "shop": rng.choice([f"shop {i}" for i in range(60)], N),
+            "when": DAYS,
+            "paid": rng.random(N) > 0.3,
+        }
+    )
+    table.loc[5:9, "price"] = np.nan
+    table.loc[7:8, "country"] = None
+    return table
+
+
+def decision(values, name="column", **params):
+    """Return what becomes of a column that stands beside one of numbers."""
+    params = {"max_levels": 20} | params
+    table = pd.DataFrame({name: values})
+    table["other"] = np.random.default_rng(0).normal(size=len(table))
+    return TableEncoder(**params).fit(table).decisions_[0]
+
+
+def features(values, **params):
+    """Return the features that a column becomes, by name."""
+    table = pd.DataFrame({"c": values})
+    encoder = TableEncoder(**params).set_output(transform="pandas")
+    return encoder.fit_transform(table)
+
+
+TREATMENTS = {
+    "numbers": (RNG.normal(size=N), "number"),
+    "integers": (RNG.integers(0, 9, N), "number"),
+    "booleans": (RNG.random(N) > 0.5, "number"),
+    "booleans with gaps": ([True, False, None, True] * 50, "number"),
+    "numbers as objects": (np.array([1, 2.5, None, 4] * 50, object), "number"),
+    "numbers in text": ([f"{v:.3f}" for v in RNG.normal(size=N)], "number"),
+    "prices": ([f"€ {v:,.2f}" for v in RNG.normal(size=N) * 1e4], "number"),
+    "percentages": ([f"{v} %" for v in RNG.integers(0, 99, N)], "number"),
+    "a few words among numbers": (
+        [*map(str, RNG.normal(size=N - 5)), *"abcde"],
+        "number",
+    ),
+    "lengths of time": (pd.to_timedelta(RNG.integers(0, 99, N), unit="s"), "number"),
+    "few words": (RNG.choice(["a", "b"], N), "category"),
+    "categories": (pd.Categorical(RNG.choice(["a", "b"], N)), "category"),
+    "words and numbers": ([1, "one", 2, "two"] * 50, "category"),
+    "postal codes": ([f"{v:05d}" for v in RNG.integers(100, 120, N)], "category"),
+    "one value or none": (["x", None] * 100, "category"),
+    "one number or none": ([3.0, None] * 100, "category"),
+    "many words": ([f"shop {v}" for v in RNG.integers(0, 90, N)], "frequency"),
+    "dates": (DAYS, "date"),
+    "dates of a zone": (DAYS.tz_localize("Europe/Berlin"), "date"),
+    "dates as objects": (np.array(DAYS.date, object), "date"),
+    "dates in text": (DAYS.strftime("%Y-%m-%d"), "date"),
+    "German dates": (DAYS.strftime("%d.%m.%Y"), "date"),
+    "American dates": (DAYS.strftime("%m/%d/%Y %H:%M"), "date"),
+    "times": (
+        [f"{v // 60:02d}:{v % 60:02d}" for v in RNG.integers(0, 1440, N)],
+        "date",
+    ),
+    "counting": (np.arange(N) + 12, "identifier"),
+    "counting in disorder": (RNG.permutation(N), "identifier"),
+    "all different": ([f"row {i}" for i in range(N)], "identifier"),
+    "constant": (np.ones(N), "dropped"),
+    "one word": (["x"] * N, "dropped"),
+    "nothing": ([None] * N, "dropped"),
+    "nothing but marks": (["?", "n/a", "-", " "] * 50, "dropped"),
+    "no finite number": ([np.inf, np.nan] * 100, "dropped"),
+    "lists": ([[1], [2]] * 100, "dropped"),
+    "free text": ([f"{i} " + "words and words " * 6 for i in range(N)], "dropped"),
+}
+
+
+@pytest.mark.parametrize("kind", TREATMENTS)
+def test_treatment_of_a_column(kind):
+    values, treatment = TREATMENTS[kind]
+    found = decision(values)
+    assert isinstance(found, ColumnDecision)
+    assert found.treatment == treatment, found.reason
+    assert found.reason
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "customer_id", "CustomerId", "user uuid"])
+def test_a_name_tells_identifiers_from_numbers_and_codes(name):
+    distinct = RNG.permutation(10 * N)[:N]
+    assert decision(distinct, name).treatment == "identifier"
+    assert decision(RNG.integers(0, 5, N), name).treatment == "category"
+    assert decision(RNG.normal(size=N), name).treatment == "number"
+    assert decision(distinct, "paid").treatment == "number"
+
+
+def test_parameters_overrule_the_rules():
+    integers = RNG.integers(0, 5, N)
+    for params, treatment in [
+        ({"categorical": ["c"]}, "category"),
+        ({"ids": ["c"]}, "identifier"),
+        ({"drop": ["c"]}, "dropped"),
+        ({"drop": [0]}, "dropped"),
+        ({"drop": ["c"], "categorical": ["c"], "ids": ["c"]}, "dropped"),
+    ]:
+        assert decision(integers, "c", **params).treatment == treatment
+    with pytest.raises(ValueError, match=r"drop names a column .* 'colour'"):
+        decision(integers, drop=["colour"])
+    with pytest.raises(ValueError, match="categorical names a column"):
+        decision(integers, categorical=[2])
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1,5", 1.5),
+        ("1.234,5", 1234.5),
+        ("-3,25 €", -3.25),
+        ("1 234,5", 1234.5),
+        ("1\u202f234,5", 1234.5),
+        ("12,5 %", 12.5),
+    ],
+)
+def test_decimal_commas(text, number):
+    encoded = features([text, *(f"{v},75" for v in range(1, 30))])
+    assert encoded.iloc[0, 0] == number
+    assert encoded.iloc[3, 0] == 3.75
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1,234", 1234), ("1,234.5", 1234.5), ("$3", 3), ("1e3", 1000), (".5", 0.5)],
+)
+def test_decimal_points(text, number):
+    encoded = features([text, *(f"{v}.75" for v in range(1, 30))])
+    assert encoded.iloc[0, 0] == number
+
+
+def test_missing_numbers_get_the_median_and_a_flag():
+    encoded = features([1.0, np.nan, 3.0, np.inf, 8.0])
+    assert list(encoded.columns) == ["c", "c_missing"]
+    assert list(encoded["c"]) == [1, 3, 3, 3, 8]
+    assert list(encoded["c_missing"]) == [0, 1, 0, 1, 0]
+
+
+def test_levels_rare_levels_and_gaps_have_features_of_their_own():
+    values = ["a"] * 150 + ["b"] * 150 + ["c", "d", None]
+    assert list(features(values, max_levels=3).columns) == ["c_frequency"]
+    encoded = features(values, max_levels=4)
+    assert list(encoded.columns) == ["c_a", "c_b", "c_(rare)", "c_(missing)"]
+    assert (encoded.sum(axis=1) == 1).all()
+    assert list(encoded.iloc[-3:].to_numpy().argmax(axis=1)) == [2, 2, 3]
+
+
+def test_frequent_text_has_higher_values():
+    values = [f"rare {i}" for i in range(30)] + ["often"] * 70
+    encoded = features(values)["c_frequency"]
+    assert np.allclose(encoded.iloc[0], np.log(0.01))
+    assert np.allclose(encoded.iloc[-1], np.log(0.7))
+
+
+def test_dates_become_day_weekday_and_hour():
+    monday = datetime.datetime(2024, 1, 1, 6, 30)
+    encoded = features([monday + datetime.timedelta(days=d, hours=d) for d in range(9)])
+    assert list(encoded.columns) == ["c_day", "c_weekday", "c_hour"]
+    assert list(encoded["c_weekday"][:8]) == [0, 1, 2, 3, 4, 5, 6, 0]
+    np.testing.assert_allclose(encoded["c_hour"][:3], [6.5, 7.5, 8.5])
+    np.testing.assert_allclose(np.diff(encoded["c_day"]), 1)
+
+
+def test_the_same_hour_on_all_days_is_no_feature():
+    days = pd.date_range("2024-01-01 07:00", periods=300)
+    assert list(features(days).columns) == ["c_day", "c_weekday"]
+
+
+def test_later_dates_are_the_last_day_unless_far_away():
+    days = pd.date_range("2024-01-01", "2024-01-31")
+    encoder = TableEncoder().fit(pd.DataFrame({"c": days}))
+
+    def day(date):
+        return encoder.transform(pd.DataFrame({"c": [pd.Timestamp(date)]}))[0, 0]
+
+    first, last = day("2024-01-01"), day("2024-01-31")
+    assert last - first == 30
+    assert day("2024-02-20") == last
+    assert day("2023-12-20") == first
+    assert day("2030-01-01") > last + 365
+    assert day("1900-01-01") < first - 365
+
+
+@pytest.mark.parametrize("max_levels", [0, 20])
+def test_what_was_never_seen_looks_strange(orders, max_levels):
+    encoder = TableEncoder(max_levels=max_levels)
+    model = make_pipeline(encoder, ALTBIDetector(random_state=0)).fit(orders)
+    some = orders.iloc[20:40]
+    usual = model.score_samples(some)
+    for column, value in [
+        ("price", np.inf),
+        ("country", "XX"),
+        ("shop", "a new one"),
+        ("when", pd.NaT),
+        ("when", pd.Timestamp("2999-12-31")),
+    ]:
+        new = some.copy()
+        new[column] = value
+        found = model.score_samples(new)
+        assert found.mean() < usual.mean() - usual.std() / 2, column
+
+
+def test_a_gap_where_there_were_none_is_beyond_all_numbers():
+    encoder = TableEncoder().fit(pd.DataFrame({"c": [3.0, 5.0, 4.0]}))
+    assert encoder.transform(pd.DataFrame({"c": [np.nan]}))[0, 0] > 5
+    widest = pd.DataFrame({"c": [-1.7e308, 1.7e308]})
+    assert np.isfinite(TableEncoder().fit(widest).transform(widest * np.nan)).all()
+
+
+@pytest.mark.parametrize("max_levels", [0, 3])
+def test_values_are_known_in_whatever_type_they_come(max_levels):
+    codes = pd.DataFrame({"c": [1, 2, 3] * 20, "n": np.arange(60.0) ** 2})
+    encoder = TableEncoder(categorical=["c"], max_levels=max_levels).fit(codes)
+    expected = encoder.transform(codes)
+    as_floats = codes.astype({"c": float})
+    as_text = codes.astype({"c": str, "n": str})
+    assert np.array_equal(encoder.transform(as_floats), expected)
+    assert np.array_equal(encoder.transform(as_text), expected)
+    assert np.array_equal(encoder.transform(as_text.astype("category")), expected)
+
+
+def test_origins_name_the_column_behind_each_feature(orders):
+    encoder = TableEncoder().fit(orders)
+    names = encoder.get_feature_names_out()
+    assert len(names) == len(encoder.origins_) == encoder.transform(orders).shape[1]
+    assert len(set(names)) == len(names)
+    for name, origin in zip(names, encoder.origins_, strict=True):
+        assert name.startswith(origin)
+    assert set(encoder.origins_) == set(orders.columns) - {"order"}
+    assert [d.column for d in encoder.decisions_] == list(orders.columns)
+
+
+def test_feature_names_that_would_collide_get_numbers():
+    table = pd.DataFrame({"a": ["x", "y"] * 5, "a_x": np.arange(10.0) ** 2})
+    names = TableEncoder(max_levels=2).fit(table).get_feature_names_out()
+    assert sorted(names) == ["a_x", "a_x_2", "a_y"]
+
+
+def test_decisions_do_not_depend_on_the_order_of_the_rows(orders):
+    shuffled = orders.sample(frac=1, random_state=0)
+    encoder, other = TableEncoder().fit(orders), TableEncoder().fit(shuffled)
+    assert encoder.decisions_ == other.decisions_
+    assert np.array_equal(encoder.transform(orders), other.transform(orders))
+
+
+def test_input_is_left_alone(orders):
+    before = orders.copy(deep=True)
+    TableEncoder().fit(orders).transform(orders)
+    pd.testing.assert_frame_equal(orders, before)
+
+
+def test_polars_and_arrays_are_tables_too(orders):
+    expected = TableEncoder().fit_transform(orders)
+    assert np.array_equal(
+        TableEncoder().fit_transform(pl.from_pandas(orders)), expected
+    )
+    encoder = TableEncoder().fit(orders.to_numpy(object))
+    assert [d.column for d in encoder.decisions_] == [f"x{j}" for j in range(6)]
+    assert np.array_equal(encoder.transform(orders.to_numpy(object)), expected)
+
+
+def test_pipeline_clone_and_pickle(orders):
+    model = make_pipeline(
+        TableEncoder(drop=["shop"]), ALTBIDetector(epochs=5, random_state=0)
+    ).fit(orders)
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.score_samples(orders), model.score_samples(orders))
+    assert clone(model)[0].drop == ["shop"]
+    assert not hasattr(clone(model)[0], "decisions_")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pd.DataFrame({"a": [1.0, 1.0], "b": [None, None]}), "No column is left"),
+        (pd.DataFrame({"a": [1.0]}), "1 sample"),
+        (pd.DataFrame({"a": []}), "0 sample"),
+        (pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), "same name: 'a'"),
+    ],
+)
+def test_hopeless_tables_are_refused(table, message):
+    with pytest.raises(ValueError, match=message):
+        TableEncoder().fit(table)
+
+
+def test_a_failed_fit_leaves_nothing_fitted(orders):
+    encoder = TableEncoder().fit(orders)
+    with pytest.raises(ValueError, match="No column"):
+        encoder.fit(orders[["order"]])
+    with pytest.raises(ValueError, match="not fitted"):
+        encoder.transform(orders)
+
+
+CELLS = st.one_of(
+    st.none(),
+    st.floats(),
+    st.integers(),
+    st.booleans(),
+    st.text(max_size=6),
+    st.sampled_from(["1,5", "2024-01-31", "31.12.2024", "?", "12:30", "007", "%", "€"]),
+    st.datetimes(),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(CELLS, min_size=2, max_size=12),
+    st.lists(CELLS, min_size=1, max_size=6),
+    st.sampled_from([0, 3, 20]),
+)
+def test_whatever_the_cells_the_numbers_are_finite(old, new, max_levels):
+    table = pd.DataFrame({"c": pd.Series(old, dtype=object)})
+    table["n"] = np.arange(len(table)) ** 2
+    encoder = TableEncoder(max_levels=max_levels).fit(table)
+    assert np.isfinite(encoder.transform(table)).all()
+    new_table = pd.DataFrame({"c": pd.Series(new, dtype=object), "n": 1.0})
+    assert np.isfinite(encoder.transform(new_table)).all()
+
+
+# Reading -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="table.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def test_all_formats_give_the_same_table(orders, tmp_path):
+    orders = orders.drop(columns="when")
+    frames = []
+    orders.to_csv(tmp_path / "t.csv", index=False)
+    orders.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
+    orders.to_csv(tmp_path / "t.txt", index=False, sep="|")
+    orders.to_parquet(tmp_path / "t.parquet")
+    orders.to_feather(tmp_path / "t.feather")
+    orders.to_json(
+        tmp_path / "t.jsonl", orient="records", lines=True, double_precision=15
+    )
+    frames = {path.suffix: read_table(path) for path in sorted(tmp_path.iterdir())}
+    assert len(frames) == 6
+    for suffix, frame in frames.items():
+        expected = orders.astype({"order": np.int64})
+        pd.testing.assert_frame_equal(
+            frame, expected, check_dtype=False, rtol=1e-12, obj=suffix
+        )
+
+
+def test_arrays(tmp_path):
+    array = np.arange(6.0).reshape(3, 2)
+    np.save(tmp_path / "two.npy", array)
+    np.save(tmp_path / "one.npy", array[:, 0])
+    np.savez(tmp_path / "one.npz", X=array)
+    records = np.array([(1, "a"), (2, "b")], dtype=[("n", int), ("t", "U1")])
+    np.save(tmp_path / "records.npy", records)
+    assert list(read_table(tmp_path / "two.npy").columns) == ["x0", "x1"]
+    assert read_table(tmp_path / "one.npy").shape == (3, 1)
+    assert np.array_equal(read_table(tmp_path / "one.npz"), array)
+    assert list(read_table(tmp_path / "records.npy")["t"]) == ["a", "b"]
+
+
+def test_objects_in_arrays_are_never_loaded(tmp_path):
+    bomb = np.empty(2, dtype=object)
+    bomb[:] = [1, "a"]
+    np.save(tmp_path / "objects.npy", bomb, allow_pickle=True)
+    np.savez(tmp_path / "objects.npz", bomb, allow_pickle=True)
+    (tmp_path / "bare.npy").write_bytes(pickle.dumps([1, 2, 3]))
+    for name in ("objects.npy", "objects.npz", "bare.npy"):
+        with pytest.raises(ValueError, match="never loaded"):
+            read_table(tmp_path / name)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_text_files_as_people_have_them(write, mark, end):
+    lines = ['name;"two\nlines";Größe 📏;', "anna;1,5;3;x", '"b;ob";"2,5";;y']
+    table = read_table(write(mark + end.join(lines).encode()))
+    assert list(table.columns) == ["name", "two\nlines", "Größe 📏", "column 4"]
+    assert list(table["name"]) == ["anna", "b;ob"]
+    assert list(table["two\nlines"]) == ["1,5", "2,5"]
+    assert table["Größe 📏"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
+def test_delimiters_are_found(write, delimiter):
+    rows = [["a", "b", "c"], ["1", "2", "3"], ["4", "5", "6"]]
+    table = read_table(write("\n".join(map(delimiter.join, rows)), "t.txt"))
+    assert table.shape == (2, 3)
+    assert read_table(write("full name\nAnn Lee\nBob\n")).shape == (2, 1)
+
+
+def test_numbers_side_by_side_are_not_one_number():
+    assert decision([f"{i} {i % 7}" for i in range(N)]).treatment == "identifier"
+
+
+def test_names_that_occur_twice_get_numbers(write):
+    table = read_table(write("a,a,b,a.1,a\n1,2,3,4,5\n"))
+    assert list(table.columns) == ["a", "a.2", "b", "a.1", "a.3"]
+    assert table.iloc[0].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_a_file_without_names_loses_no_row(write):
+    table = read_table(write("1.5,2\n3,4\n5,6\n"))
+    assert list(table.columns) == ["x0", "x1"]
+    assert len(table) == 3
+
+
+def test_digits_that_are_no_numbers_stay_text(write):
+    table = read_table(write("zip,card,n\n01067,12345678901234567890,1\n10115,,2\n"))
+    assert table["zip"].tolist() == ["01067", "10115"]
+    assert table["card"][0] == "12345678901234567890"
+    assert table["n"].tolist() == [1, 2]
+
+
+def test_integers_with_gaps_stay_integers(write):
+    table = read_table(write("a,b\n9007199254740993,1\n,2\n"))
+    assert table["a"][0] == 9007199254740993
+    assert pd.isna(table["a"][1])
+
+
+@pytest.mark.parametrize("mark", ["?", "-", "NA", "n/a", "None", "", "nan"])
+def test_marks_of_missing_values_do_not_make_text_of_numbers(write, mark):
+    table = read_table(write(f"a,b\n1.5,1\n{mark},2\n"))
+    assert table["a"].dtype == float
+    assert table["a"].isna().tolist() == [False, True]
+
+
+def test_mixed_types_in_json_lines(write):
+    table = read_table(write('{"a": 1}\n\n{"a": "x", "b": 2}\n', "t.jsonl"))
+    assert table["a"].tolist() == [1, "x"]
+
+
+def test_encoding_can_be_said(write):
+    text = "name,größe\näpfel,1\nöl,2\n"
+    for encoding in ("latin-1", "utf-16", "cp1252", "UTF-16-LE"):
+        table = read_table(write(text.encode(encoding)), encoding=encoding)
+        assert list(table.columns) == ["name", "größe"], encoding
+        assert table["name"].tolist() == ["äpfel", "öl"]
+
+
+FAULTS = {
+    "empty": ("t.csv", b"", "is empty"),
+    "blank": ("t.csv", b" \n\n", "is empty"),
+    "names only": ("t.csv", b"a,b\n", "column names but no rows"),
+    "long row": ("t.csv", b"a,b\n1,2\n3,4,5\n6,7\n", "line 3: 3 fields .* has 2"),
+    "remark before the names": ("t.csv", b"# x\na,b\n1,2\n", "line 2: 2 fields"),
+    "short row": ("t.csv", b'a,b\n1,"x\ny"\n3\n', "line 4: 1 fields .* has 2"),
+    "UTF-16": ("t.csv", "a,b\n1,2\n".encode("utf-16"), "looks like UTF-16;"),
+    "bare UTF-16": ("t.csv", "a,b\n1,2\n".encode("utf-16-le"), "like UTF-16-LE"),
+    "UTF-32": ("t.csv", "a,b\n1,2\n".encode("utf-32"), "looks like UTF-32"),
+    "Latin-1": ("t.csv", "a,b\nä,2\n".encode("latin-1"), "looks like Latin-1"),
+    "Windows": ("t.csv", "a,b\n“ä”,2\n".encode("cp1252"), "looks like Windows-1252"),
+    "late Latin-1": (
+        "t.csv",
+        b"a,b\n" + b"x,2\n" * 400_000 + "ä,2\n".encode("latin-1"),
+        "looks like Latin-1",
+    ),
+    "not text": ("t.csv", bytes(range(256)) * 4, "is not text"),
+    "extension": ("t.xlsx", b"PK", r"unknown extension; those known are \.arrow"),
+    "Parquet": ("t.parquet", b"PAR1 and then nothing", "not a whole Parquet file"),
+    "Feather": ("t.feather", b"ARROW1 and then nothing", "not a whole Feather file"),
+    "array": ("t.npy", b"\x93NUMPY\x01\x00", "not a whole NumPy file"),
+    "archive": ("t.npz", b"PK\x03\x04 no", "not a whole NumPy file"),
+    "JSON": ("t.jsonl", b'{"a": 1}\n{"a": \n', "line 2"),
+    "JSON array": ("t.json", b'[{"a": 1}]', "one object a line"),
+    "JSON numbers": ("t.jsonl", b"1\n2\n", "line 1: not a JSON object"),
+    "JSON Latin-1": ("t.jsonl", '{"a": "ä"}\n'.encode("latin-1"), "Latin-1"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_files_are_named(write, fault):
+    name, content, message = FAULTS[fault]
+    with pytest.raises(ValueError, match=message) as raised:
+        read_table(write(content, name))
+    assert name in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_several_arrays_are_named(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.ones((2, 2)), y=np.ones(2))
+    with pytest.raises(ValueError, match=r"several arrays \(X, y\)"):
+        read_table(tmp_path / "t.npz")
+    np.save(tmp_path / "cube.npy", np.ones((2, 2, 2)))
+    with pytest.raises(ValueError, match="3 dimensions"):
+        read_table(tmp_path / "cube.npy")
+
+
+def test_directories_missing_files_and_bad_options(tmp_path, write):
+    with pytest.raises(IsADirectoryError, match="is a directory"):
+        read_table(tmp_path)
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        read_table(tmp_path / "nowhere.csv")
+    path = write("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="not the name of an encoding"):
+        read_table(path, encoding="utf-9")
+    with pytest.raises(ValueError, match="is not ascii text"):
+        read_table(write("a,b\nä,2\n"), encoding="ascii")
+    with pytest.raises(ValueError, match="one character"):
+        read_table(path, delimiter="::")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.lists(
+            st.text(st.characters(codec="utf-8"), max_size=5), min_size=2, max_size=2
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_text_in_quotes_comes_back_or_is_refused(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("quoted") / "t.csv"
+    cells = [["one", "two"], *rows]
+    lines = (",".join('"' + c.replace('"', '""') + '"' for c in row) for row in cells)
+    path.write_bytes("\n".join(lines).encode())
+    if "\0" in "".join(cell for row in rows for cell in row):
+        with pytest.raises(ValueError, match="not text"):
+            read_table(path, delimiter=",")
+    else:
+        assert read_table(path, delimiter=",").shape == (len(rows), 2)
+
+
+def test_torch_is_not_imported():
+    code = "import sys, skim.tables; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "call", ["read_table('t.csv')", "TableEncoder().fit([[1], [2]])"]
+)
+def test_without_pandas_the_extra_is_named(call):
+    code = f"""
+import sys
+from skim.tables import TableEncoder, read_table
+sys.modules["pandas"] = None
+try:
+    {call}
+except ImportError as error:
+    sys.exit("pip install 'skim[cli]'" not in str(error))
+sys.exit("no error")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
