@@ -125,12 +125,19 @@ class ALTBIDetector(VAEDetector):
         "loss_q50", "loss_q75", "loss_q95", and their "separation".
         ``pandas.DataFrame(detector.history_)`` makes it a table.
 
+    snapshot_epochs_ : ndarray of int
+        The epochs, counted from 1, after which the networks were kept.
+
     weights_ : ndarray of shape (n_kept, n_estimators, n_weights)
         Weights at the kept moments, `n_snapshots` of them unless the training was
         too short for that.
 
     typical_contributions_ : ndarray of shape (n_features,)
         Mean contributions of the features in a sample of the training data.
+
+    stages_ : ndarray of int of shape (n_stages, n_estimators)
+        Which of the stored states each member had at the end of each stage, for
+        :meth:`staged_score_samples`. Only if stages were stored.
 
     device_ : str
         The device that was used.
@@ -286,12 +293,15 @@ class ALTBIDetector(VAEDetector):
         return np.linspace(first, epochs, n_snapshots).round().astype(int).tolist()
 
     def _moments_of_stage(self, stage):
-        return [epoch - 1 for epoch in self._snapshot_epochs(stage + 1)]
+        is_last = stage == len(self.stages_) - 1
+        epochs = self.snapshot_epochs_ if is_last else self._snapshot_epochs(stage + 1)
+        return [int(epoch) - 1 for epoch in epochs]
 
     def _train(self, run, monitor):
         from skim.nets import keep_low_losses
 
         keep_after = self._snapshot_epochs(self.epochs)
+        kept = []
         for epoch in range(1, self.epochs + 1):
             truncates = epoch > self.warmup_epochs and self.keep_quantile < 1
             weigh = keep_low_losses(self.keep_quantile) if truncates else None
@@ -308,5 +318,7 @@ class ALTBIDetector(VAEDetector):
             run.end_stage()
             if epoch in keep_after or stop:
                 run.keep()
+                kept.append(epoch)
             if stop:
                 break
+        self.snapshot_epochs_ = np.array(kept)

@@ -118,6 +118,10 @@ class IMAutoencoderDetector(IMDetector):
     typical_contributions_ : ndarray of shape (n_features,)
         Mean contributions of the features in a sample of the training data.
 
+    stages_ : ndarray of int of shape (n_stages, n_estimators)
+        Which of the stored states each member had at the end of each stage, for
+        :meth:`staged_score_samples`. Only if stages were stored.
+
     device_ : str
         The device that was used.
 

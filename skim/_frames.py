@@ -16,12 +16,18 @@ def to_frame(values, *, columns=None, index=None):
     -------
     frame : DataFrame
     """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError("as_frame=True needs pandas: pip install pandas") from error
+    pd = import_pandas()
     if columns is None:
         columns = [f"x{j}" for j in range(values.shape[1])]
     if not isinstance(index, pd.Index):
         index = None
     return pd.DataFrame(values, columns=columns, index=index)
+
+
+def import_pandas():
+    """Return pandas, or say how to get it."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("A data frame needs pandas: pip install pandas") from error
+    return pd

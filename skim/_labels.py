@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import column_or_1d
 
 
-def outlier_mask(y, n_samples):
+def outlier_mask(y, n_samples, name="y"):
     """Tell which rows are outliers.
 
     Parameters
@@ -14,6 +14,8 @@ def outlier_mask(y, n_samples):
         with outliers as -1, as scikit-learn has it.
     n_samples : int
         The expected length.
+    name : str, default="y"
+        What to call the labels in an error.
 
     Returns
     -------
@@ -21,7 +23,9 @@ def outlier_mask(y, n_samples):
     """
     labels = column_or_1d(y)
     if len(labels) != n_samples:
-        raise ValueError(f"y has {len(labels)} labels, but there are {n_samples} rows.")
+        raise ValueError(
+            f"{name} has {len(labels)} labels, but there are {n_samples} rows."
+        )
     try:
         values = set(np.unique(labels).tolist())
     except TypeError:
@@ -32,6 +36,6 @@ def outlier_mask(y, n_samples):
         return labels == -1
     if len(values) == 1 and values <= {-1, 0, 1}:
         raise ValueError(
-            "y has one class only; both inliers and outliers are needed to compare."
+            f"{name} has one class only; both inliers and outliers are needed."
         )
-    raise ValueError("y must be 0 and 1 (outliers), or +1 and -1 (outliers).")
+    raise ValueError(f"{name} must be 0 and 1 (outliers), or +1 and -1 (outliers).")

@@ -51,7 +51,7 @@ def staged_scores(detector, rows):
         total = np.zeros(len(rows))
         for moment in moments:
             total += totals[moment]
-        scores = total / -(len(moments) * detector.n_estimators)
+        scores = total / -(len(moments) * detector.stages_.shape[1])
         yield finite(scores, nan=-FLOAT32_MAX)
 
 

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skim import ALTBIDetector, ODIMDetector
+from skim._callbacks import FitHooks
 from skim._staging import MAX_AUTO_BYTES
 
 
@@ -42,6 +43,29 @@ def test_rescaled_losses_have_stages_if_asked(table):
         np.testing.assert_array_equal(
             stages[n_epochs - 1], shorter.score_samples(table[:20])
         )
+
+
+def test_members_that_have_stopped_keep_their_state(table):
+    detector = ODIMDetector(epochs=40, n_estimators=6, patience=10, random_state=0)
+    detector.fit(table)
+    assert len(set(detector.best_updates_)) > 1
+    stages = stages_of(detector, table[:20])
+    epochs = detector.history_["epoch"]
+    for n_epochs in np.unique(epochs):
+        shorter = clone(detector).set_params(epochs=int(n_epochs)).fit(table)
+        last = np.flatnonzero(epochs <= n_epochs)[-1]
+        np.testing.assert_array_equal(stages[last], shorter.score_samples(table[:20]))
+
+
+def test_a_training_that_was_stopped_ends_with_its_score(quick, table, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        FitHooks, "epoch", lambda self, state: seen.append(1) or len(seen) >= 3
+    )
+    detector = quick().fit(table)
+    stages = stages_of(detector, table)
+    assert len(stages) == 3
+    np.testing.assert_array_equal(stages[-1], detector.score_samples(table))
 
 
 def test_several_codes_have_stages(table):

@@ -2,20 +2,20 @@
 Watch the effect
 ================
 
-A plain autoencoder is trained on a table with outliers. The losses of the inliers fall
-first; the outliers follow. In between, the loss tells them apart.
+A plain autoencoder is trained on clusters with outliers around them. The inliers are
+learned first. For a while, the loss tells them from the outliers.
 """
 
 # %%
-# Malignant tumours are the outliers here, one in twenty rows. The labels are used for
-# the picture alone; the detector never sees them.
+# One row in twenty is an outlier. The labels are used for the picture alone; the
+# detector never sees them.
 
 from skim import IMAutoencoderDetector
-from skim.datasets import load_breast_cancer_outliers
+from skim.datasets import make_im_clusters
 from skim.inspection import IMTrajectoryDisplay, trajectory
 
-X, y = load_breast_cancer_outliers(return_X_y=True)
-detector = IMAutoencoderDetector(random_state=0)
+X, y, _ = make_im_clusters(cluster_std=4.0, random_state=0)
+detector = IMAutoencoderDetector.paper(epochs=500, random_state=0)
 display = IMTrajectoryDisplay.from_estimator(detector, X, y)
 
 # %%
@@ -24,10 +24,10 @@ display = IMTrajectoryDisplay.from_estimator(detector, X, y)
 
 path = display.trajectory
 print(path.window(threshold=0.9))
-path.to_frame().iloc[::20, :6]
+path.to_frame().iloc[::100, :6]
 
 # %%
 # Without labels, the losses and their separation remain.
 
-path = trajectory(detector, X)
+path = trajectory(detector.set_params(epochs=100), X)
 IMTrajectoryDisplay(path).plot()

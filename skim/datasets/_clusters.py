@@ -48,8 +48,8 @@ def make_im_clusters(
         Number of rows, outliers included.
 
     centers : array-like of shape (n_clusters, n_features), default=None
-        The clusters' centres. By default (-10, -10), (0, 2.5) and (10, -10), of
-        which two are 16 apart. The paper does not say which it used.
+        The clusters' centres. By default (-10, -10), (0, 2.5) and (10, -10), which
+        are at least 16 apart. The paper does not say which it used.
 
     cluster_std : float, default=1.0
         Standard deviation of the inliers around their centre.
@@ -117,7 +117,10 @@ def make_im_clusters(
 
 def _sizes(n_inliers, weights, n_clusters):
     weights = np.ones(n_clusters) if weights is None else np.asarray(weights, float)
-    if weights.shape != (n_clusters,) or not (weights > 0).all():
+    if (
+        weights.shape != (n_clusters,)
+        or not (np.isfinite(weights) & (weights > 0)).all()
+    ):
         raise ValueError(f"weights must be {n_clusters} positive numbers.")
     ends = np.round(np.cumsum(weights) / weights.sum() * n_inliers).astype(int)
     return np.diff(ends, prepend=0)

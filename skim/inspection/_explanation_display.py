@@ -2,6 +2,7 @@
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, new_axes, tidy
 
@@ -83,10 +84,11 @@ class ExplanationDisplay:
         -------
         display : ExplanationDisplay
         """
-        X = X.iloc[[row]] if hasattr(X, "iloc") else np.asarray(X)[[row]]
+        X = _safe_indexing(X, [row])
         if isinstance(estimator, Pipeline):
             if len(estimator) > 1:
                 X = estimator[:-1].transform(X)
+            feature_names = _names_before_last(estimator, feature_names)
             estimator = estimator[-1]
         contributions = estimator.explain(X, relative=True)[0]
         if feature_names is None:
@@ -135,4 +137,17 @@ class ExplanationDisplay:
         name = str(self.feature_names[j])
         if self.values is None:
             return name
-        return f"{name} = {self.values[j]:.4g}"
+        value = self.values[j]
+        return (
+            f"{name} = {value}" if isinstance(value, str) else f"{name} = {value:.4g}"
+        )
+
+
+def _names_before_last(pipeline, names):
+    """Return the names of the features that the last step sees, if they are known."""
+    if names is not None or len(pipeline) == 1:
+        return names
+    try:
+        return pipeline[:-1].get_feature_names_out()
+    except (AttributeError, ValueError):  # a step that does not know them
+        return None

@@ -1,6 +1,7 @@
 """A picture of the losses of a fitted detector."""
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from skim._labels import outlier_mask
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, new_axes, tidy
@@ -58,8 +59,8 @@ class LossHistogramDisplay:
         Parameters
         ----------
         estimator : detector or Pipeline
-            Fitted; anything with `score_samples` and `decision_function` in
-            scikit-learn's manner.
+            Fitted; anything with `score_samples` and `offset_` in scikit-learn's
+            manner, or a Pipeline that ends with it.
 
         X : array-like of shape (n_samples, n_features)
             Rows to score.
@@ -79,8 +80,8 @@ class LossHistogramDisplay:
         """
         scores = estimator.score_samples(X)
         is_outlier = None if y is None else outlier_mask(y, len(scores))
-        offset = scores[0] - estimator.decision_function(X[:1])[0]
-        return cls(-scores, -offset, is_outlier).plot(bins=bins, ax=ax)
+        detector = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+        return cls(-scores, -detector.offset_, is_outlier).plot(bins=bins, ax=ax)
 
     def plot(self, *, bins=50, ax=None):
         """Draw the picture.

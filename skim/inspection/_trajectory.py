@@ -8,6 +8,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import Pipeline
 
 from skim._base import IMDetector
+from skim._frames import import_pandas
 from skim._labels import outlier_mask
 from skim._monitor import QUANTILES
 from skim.inspection._window import im_window
@@ -82,8 +83,6 @@ class Trajectory:
         -------
         frame : DataFrame
         """
-        import pandas as pd
-
         names = ["epoch", "update", "batch_size", "separation", "auroc", "auprc"]
         columns = {name: getattr(self, name) for name in names}
         for name in ("quantiles", "inlier_quantiles", "outlier_quantiles"):
@@ -92,7 +91,9 @@ class Trajectory:
                 prefix = name.removesuffix("quantiles") + "loss_q"
                 for level, column in zip(self.levels, values.T, strict=True):
                     columns[f"{prefix}{round(100 * level):02d}"] = column
-        return pd.DataFrame({k: v for k, v in columns.items() if v is not None})
+        return import_pandas().DataFrame(
+            {k: v for k, v in columns.items() if v is not None}
+        )
 
 
 def trajectory(detector, X, y=None, *, store_losses=False):

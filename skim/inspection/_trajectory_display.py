@@ -4,7 +4,7 @@ from functools import partial
 
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, SHADE, new_axes, tidy
 from skim.inspection._trajectory import trajectory
-from skim.inspection._window import im_window
+from skim.inspection._window import check_threshold, im_window
 
 
 class IMTrajectoryDisplay:
@@ -73,6 +73,7 @@ class IMTrajectoryDisplay:
         -------
         display : IMTrajectoryDisplay
         """
+        check_threshold(threshold)
         path = trajectory(estimator, X, y)
         return cls(path).plot(threshold=threshold, axes=axes)
 
@@ -91,6 +92,7 @@ class IMTrajectoryDisplay:
         -------
         display : IMTrajectoryDisplay
         """
+        check_threshold(threshold)
         drawings = [self._draw_losses, self._draw_separation]
         if self.trajectory.auroc is not None:
             window = im_window(self.trajectory.auroc, threshold)

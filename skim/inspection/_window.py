@@ -54,14 +54,11 @@ def im_window(auroc, threshold=0.9, *, epochs=None):
     >>> im_window([0.5, 0.6])
     IMWindow(start=None, stop=None, length=0)
     """
-    check_scalar(threshold, "threshold", Real)
-    if not 0 < threshold < 1:
-        raise ValueError(f"threshold must be in (0, 1), not {threshold}.")
+    check_threshold(threshold)
     values = np.asarray(auroc, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError("auroc must have one value an epoch, in one dimension.")
-    if epochs is None:
-        epochs = np.arange(len(values))
+    epochs = np.arange(len(values)) if epochs is None else np.asarray(epochs)
     if len(epochs) != len(values):
         raise ValueError(f"There are {len(epochs)} epochs for {len(values)} values.")
     inside = np.r_[False, values >= threshold, False]
@@ -71,3 +68,10 @@ def im_window(auroc, threshold=0.9, *, epochs=None):
     longest = np.argmax(ends - starts)
     start, end = starts[longest], ends[longest]
     return IMWindow(int(epochs[start]), int(epochs[end - 1]), int(end - start))
+
+
+def check_threshold(threshold):
+    """Raise unless it is a number in (0, 1)."""
+    check_scalar(threshold, "threshold", Real)
+    if not 0 < threshold < 1:
+        raise ValueError(f"threshold must be in (0, 1), not {threshold}.")

@@ -236,5 +236,4 @@ def kept_moments(detector):
         return "update", detector.best_updates_
     if hasattr(detector, "best_epochs_"):
         return "epoch", detector.best_epochs_
-    planned = detector._snapshot_epochs(detector.epochs)
-    return "epoch", np.intersect1d(planned, detector.history_["epoch"])
+    return "epoch", detector.snapshot_epochs_

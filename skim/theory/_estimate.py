@@ -1,10 +1,12 @@
 """The geometry of data without labels, and how sure it is."""
 
+import warnings
 from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin_min
 from sklearn.utils import check_array, check_random_state, check_scalar
 
@@ -31,7 +33,7 @@ class GeometryEstimate:
     stability : float
         Mean adjusted Rand index between the clusters and those found again in
         subsamples: 1 where always the same clusters are found, 0 where they are as
-        good as random.
+        good as random. NaN where there is one cluster, and so nothing to compare.
     intervals : dict of str to tuple of two floats
         For each quantity, the range of the middle nine tenths over the subsamples.
     """
@@ -43,8 +45,8 @@ class GeometryEstimate:
 
     @property
     def is_sure(self):
-        """Whether the same clusters are found again, by and large."""
-        return self.stability >= GOOD_STRENGTH
+        """Whether there are clusters, and the same are found again, by and large."""
+        return bool(self.stability >= GOOD_STRENGTH)
 
 
 def estimate_geometry(
@@ -110,11 +112,14 @@ def estimate_geometry(
     (2, True)
     """
     X = check_array(X, dtype=np.float64, ensure_min_samples=4)
-    if n_clusters != "auto":
-        most = len(X) // 2  # so that a subsample has as many rows
-        check_scalar(n_clusters, "n_clusters", Integral, min_val=1, max_val=most)
+    if np.abs(X).max() > 1e100:
+        raise ValueError("Distances are too large for a float; scale the data first.")
     check_scalar(max_clusters, "max_clusters", Integral, min_val=1)
     check_scalar(n_resamples, "n_resamples", Integral, min_val=1)
+    check_scalar(max_samples, "max_samples", Integral, min_val=4)
+    if n_clusters != "auto":
+        most = min(len(X), max_samples) // 2  # so that a subsample has as many rows
+        check_scalar(n_clusters, "n_clusters", Integral, min_val=1, max_val=most)
     if random_state is None:  # so that the global state is left alone
         random_state = np.random.SeedSequence().generate_state(1).item()
     rng = check_random_state(random_state)
@@ -139,7 +144,7 @@ def estimate_geometry(
     return GeometryEstimate(
         geometry=geometry,
         prediction_strength=strength,
-        stability=float(np.mean(scores)),
+        stability=float(np.mean(scores)) if len(geometry.centers) > 1 else np.nan,
         intervals={name: _interval(values, name) for name in QUANTITIES},
     )
 
@@ -189,7 +194,10 @@ def _kmeans(X, n_clusters, rng, init="k-means++"):
     n_init = 4 if isinstance(init, str) else 1
     seed = rng.randint(2**31 - 1)
     model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed)
-    return model.fit(X).cluster_centers_
+    with warnings.catch_warnings():
+        # Fewer distinct rows than clusters: the strength will tell.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X).cluster_centers_
 
 
 def _trimmed_kmeans(X, n_clusters, rng):

@@ -93,7 +93,8 @@ def cluster_geometry(X, clusters, outliers=None, *, centers=None):
 
     outliers : array-like of shape (n_samples,), default=None
         Which rows are outliers: booleans, 0 and 1 for outliers, or +1 and -1 for
-        outliers. By default there are none.
+        outliers. By default there are none. Labels of one class only could mean
+        either; give booleans then.
 
     centers : array-like of shape (n_clusters, n_features), default=None
         The centres in the order of the sorted labels. By default the means of the
@@ -154,7 +155,7 @@ def _mask(outliers, n_samples):
     outliers = np.asarray(outliers)
     if outliers.dtype == bool and outliers.shape == (n_samples,):
         return outliers
-    return outlier_mask(outliers, n_samples)
+    return outlier_mask(outliers, n_samples, "outliers")
 
 
 def _places(clusters, is_outlier):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_consistent_length
 
 
 class Activation(NamedTuple):
@@ -114,6 +114,7 @@ def project_on_clusters(V, clusters):
         the mean of its cluster, :math:`\frac{1}{n_k} \sum_{j \in \Lambda_k} v_j`.
     """
     V = check_array(V, dtype=np.float64)
+    check_consistent_length(V, clusters)
     _, places = np.unique(clusters, return_inverse=True)
     sums = np.zeros((places.max() + 1, V.shape[1]))
     np.add.at(sums, places, V)

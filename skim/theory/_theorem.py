@@ -93,7 +93,9 @@ class TheoremQuantities:
     @property
     def path_radius(self):
         r"""How far clean training may go, :math:`2 \beta \hat R_0 / \alpha^2`."""
-        return _ratio(2 * self.beta * self.R0_hat, self.alpha**2)
+        if self.alpha == 0:
+            return math.inf
+        return 2 * self.beta * self.R0_hat / self.alpha**2
 
     def T_star(self, nu=None):
         r"""Return the iteration from which on the centres are learned.
@@ -129,6 +131,10 @@ class TheoremQuantities:
         Delta_path : float
             :math:`\eta \gamma T \exp(\eta \kappa T)`.
         """
+        if T < 0:
+            raise ValueError(f"T must be at least 0, not {T}.")
+        if self.gamma == 0:
+            return 0.0
         exponent = self.learning_rate * self.kappa * T
         if exponent > 700:  # beyond what a float can hold
             return math.inf
@@ -181,21 +187,23 @@ class TheoremQuantities:
 
         Returns
         -------
-        T : int or None
-            None where no iteration meets all conditions.
+        T : int, inf or None
+            None where no iteration meets all conditions, infinity where all from
+            `T_star` on do.
         """
-        for_delta = _ratio((self.geometry.delta - 4 * self.nu) / 2, 1) - self.Delta_f
-        room = min(self.radius - self.path_radius, _ratio(for_delta, self.beta))
-        if not room >= 0 or self.learning_rate <= 0:
+        if self.learning_rate <= 0 or self.T_star() == math.inf:
+            return None
+        for_delta = (self.geometry.delta - 4 * self.nu) / 2 - self.Delta_f
+        room = min(self.radius - self.path_radius, for_delta / self.beta)
+        if not room >= 0:
             return None
         if self.gamma == 0:  # nothing drives the two trainings apart
-            T = max(self.T_star(), 1)
-        else:
-            # eta gamma T exp(eta kappa T) = room, solved for T.
-            time = lambertw(self.kappa * room / self.gamma).real / self.kappa
-            T = int(min(time / self.learning_rate, 2**62))
-        while T > 0 and not all(self.conditions(T).values()):
-            T = T - 1 if self.T_star() < T else 0
+            return math.inf if all(self.conditions(math.inf).values()) else None
+        # eta gamma T exp(eta kappa T) = room, solved for T.
+        time = float(lambertw(self.kappa * room / self.gamma).real) / self.kappa
+        T = math.floor(time / self.learning_rate)
+        while self.T_star() < T and not all(self.conditions(T).values()):
+            T -= 1  # by one at most, but for rounding
         return T if all(self.conditions(T).values()) else None
 
 
@@ -265,6 +273,8 @@ def theorem_quantities(
         candidates = [bounds.quantities(r, learning_rate) for r in bounds.radii()]
         return max(candidates, key=_reach)
     check_scalar(radius, "radius", Real, min_val=0)
+    if math.isnan(radius):
+        raise ValueError("radius must not be NaN.")
     return bounds.quantities(float(radius), learning_rate)
 
 

@@ -2,6 +2,7 @@ import sys
 
 import matplotlib as mpl
 import numpy as np
+import polars
 import pytest
 
 mpl.use("agg")
@@ -62,6 +63,11 @@ def test_trajectory_without_labels_has_two_panels(table):
     assert len(display.axes_) == 2
 
 
+def test_trajectory_checks_the_threshold_first(table):
+    with pytest.raises(ValueError, match="threshold"):
+        IMTrajectoryDisplay.from_estimator("no detector", table, threshold=7)
+
+
 def test_trajectory_draws_where_it_is_told(table):
     detector = IMAutoencoderDetector(epochs=2)
     figure, axes = plt.subplots(2)
@@ -109,6 +115,14 @@ def test_explanation_of_a_pipeline_is_of_its_last_step(table):
     names = list("abcdef")
     display = ExplanationDisplay.from_estimator(model, table, 0, feature_names=names)
     assert len(display.ax_.patches) == 6
+
+
+def test_explanation_knows_the_names_behind_a_pipeline(table):
+    frame = polars.DataFrame(table, schema=list("abcdef"))
+    model = make_pipeline(StandardScaler(), IMAutoencoderDetector(epochs=3)).fit(frame)
+    display = ExplanationDisplay.from_estimator(model, frame, 0)
+    labels = {tick.get_text()[0] for tick in display.ax_.get_yticklabels()}
+    assert labels == set("abcdef")
 
 
 def test_explanation_refuses_bad_input(fitted, table):

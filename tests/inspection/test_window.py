@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +29,11 @@ def test_the_longest_run_counts(auroc, window):
 
 def test_epochs_name_the_ends():
     assert im_window([0.5, 0.95, 0.95], epochs=[10, 20, 30]) == IMWindow(20, 30, 2)
+
+
+def test_epochs_may_be_a_series():
+    series = pd.Series([1, 2, 3, 4], index=[3, 2, 1, 0])
+    assert im_window([0.1, 0.95, 0.95, 0.1], epochs=series) == IMWindow(2, 3, 2)
 
 
 @given(st.lists(st.booleans(), max_size=30))

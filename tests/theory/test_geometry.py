@@ -112,7 +112,10 @@ def test_the_estimate_admits_that_there_are_no_clusters():
     X = np.random.default_rng(0).uniform(size=(400, 4))
     estimate = estimate_geometry(X, n_clusters=5, random_state=0)
     assert not estimate.is_sure
-    assert len(estimate_geometry(X, random_state=0).geometry.centers) == 1
+    estimate = estimate_geometry(X, random_state=0)
+    assert len(estimate.geometry.centers) == 1
+    assert np.isnan(estimate.stability)
+    assert not estimate.is_sure
 
 
 def test_the_estimate_is_repeatable_and_leaves_the_global_state_alone():
@@ -132,6 +135,15 @@ def test_the_estimate_of_many_rows_looks_at_some_of_them():
     assert len(few.geometry.centers) == 3
 
 
+def test_the_estimate_of_few_distinct_rows_does_not_fail():
+    assert not estimate_geometry(np.ones((50, 2)), random_state=0).is_sure
+    X = np.repeat(np.eye(3), 20, axis=0)
+    estimate = estimate_geometry(X, random_state=0)
+    assert len(estimate.geometry.centers) == 3
+    with pytest.raises(ValueError, match="scale the data"):
+        estimate_geometry(X * 1e200)
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -139,6 +151,8 @@ def test_the_estimate_of_many_rows_looks_at_some_of_them():
         ({"n_clusters": 50}, "n_clusters"),
         ({"n_resamples": 0}, "n_resamples"),
         ({"max_clusters": 0}, "max_clusters"),
+        ({"max_samples": 3}, "max_samples"),
+        ({"n_clusters": 8, "max_samples": 10}, "n_clusters"),
     ],
 )
 def test_the_estimate_refuses_bad_numbers(params, message):

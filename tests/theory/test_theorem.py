@@ -1,5 +1,6 @@
 """The lemmas and the corollary of the theorem, checked numerically."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -260,8 +261,7 @@ def test_the_largest_T_shrinks_with_the_variation(covered):
     other = theorem_quantities(
         np.eye(2), np.eye(2), X, [0, 0, 1, 1], None, activation="identity"
     )
-    wider = other.largest_T()
-    assert wider is None or wider < covered.largest_T()
+    assert 0 < other.largest_T() < covered.largest_T()
 
 
 def test_formulas_on_numbers_worked_out_by_hand():
@@ -290,6 +290,123 @@ def test_formulas_on_numbers_worked_out_by_hand():
     assert q.T_star(0.1) == expected
     assert q.T_star(1.0) == 0
     assert q.T_star() == math.inf  # nothing may remain
+    assert q.largest_T() is None
+
+
+@pytest.fixture
+def by_hand():
+    """Every quantity of a case in which none is zero, worked out step by step."""
+    X = np.array(
+        [[0.6, 0.01], [0.6, -0.01], [0.6, 0.0], [0.5, 0.4], [0, 0.5], [0, 0.6]]
+    )
+    clusters, outliers = [0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 0, 0]
+    W, A = np.array([[0.1, 0.0], [0.0, 0.2]]), np.array([[30.0, 0.0], [0.0, 50.0]])
+    radius, eta = 0.002, 1e-6
+    q = theorem_quantities(
+        W, A, X, clusters, outliers, radius=radius, learning_rate=eta
+    )
+    n, n_min, n_max, rho = 6, 2, 4, 1 / 4
+    eps_c, eps_o = 0.05, math.hypot(0.1, 0.4)
+    B2, norm_A, R_mu, norm_M = 4 / math.sqrt(27), 50.0, 0.6, 0.6
+    # At the centres (0.6, 0) and (0, 0.55), one hidden unit each sees an input.
+    slopes = np.array([[1 - math.tanh(0.06) ** 2, 1], [1, 1 - math.tanh(0.11) ** 2]])
+    sizes = [30 * slopes[0, 0] * 0.6, 50 * 0.6, 30 * 0.55, 50 * slopes[1, 1] * 0.55]
+    L_c = norm_A * B2 * R_mu * norm_M
+    alpha = math.sqrt(n_min) * (min(sizes) - L_c * radius)
+    beta = math.sqrt(n_max) * (max(sizes) + L_c * radius)
+    L = math.sqrt(n_max) * L_c
+    R0_tilde = math.sqrt(
+        4 * (30 * math.tanh(0.06) - 0.6) ** 2 + 2 * (50 * math.tanh(0.11) - 0.55) ** 2
+    )
+    R0_hat = R0_tilde + math.sqrt(n) * eps_c + math.sqrt(rho * n) * eps_o
+    R_W = math.sqrt(0.1**2 + 0.2**2) + radius
+    Delta_f = norm_A * R_W * (eps_c + eps_o)
+    Delta_J = math.sqrt(n) * norm_A * (1 + B2 * R_W * R_mu) * (eps_c + eps_o)
+    beta_X = beta + Delta_J
+    kappa = L * R0_hat + beta * beta_X
+    gamma = Delta_J * R0_hat + beta_X * math.sqrt(n) * Delta_f
+    steepest = min(alpha**2 / (8 * beta**4), alpha**2 / (2 * L * beta**2 * R0_hat))
+    expected = {
+        "R0_tilde": R0_tilde,
+        "R0_hat": R0_hat,
+        "alpha": alpha,
+        "beta": beta,
+        "L": L,
+        "Delta_f": Delta_f,
+        "Delta_J": Delta_J,
+        "beta_X": beta_X,
+        "kappa": kappa,
+        "gamma": gamma,
+        "max_learning_rate": steepest,
+        "nu": eps_c + rho * eps_o,
+        "path_radius": 2 * beta * R0_hat / alpha**2,
+    }
+    return q, expected
+
+
+def test_every_formula_where_nothing_is_zero(by_hand):
+    q, expected = by_hand
+    for name, value in expected.items():
+        assert getattr(q, name) == pytest.approx(value, rel=1e-9), name
+    path = 3e-6 * q.gamma * math.exp(3e-6 * q.kappa)
+    assert q.Delta_path(3) == pytest.approx(path)
+    assert q.zeta(3) == pytest.approx(q.Delta_f + q.beta * path)
+    T_star = 2 / (1e-6 * q.alpha**2) * math.log(q.R0_hat / q.nu)
+    assert q.T_star() == math.ceil(T_star)
+
+
+def changed(q, **fields):
+    return dataclasses.replace(q, **fields)
+
+
+def test_every_condition_turns_where_it_should(by_hand):
+    q, _ = by_hand
+    T = q.T_star()
+    assert q.conditions(T)["long_enough"]
+    assert not q.conditions(T - 1)["long_enough"]
+    steepest = q.max_learning_rate
+    assert changed(q, learning_rate=steepest).conditions(0)["learning_rate"]
+    steeper = changed(q, learning_rate=steepest * 1.001)
+    assert not steeper.conditions(0)["learning_rate"]
+    needed = q.path_radius
+    assert changed(q, radius=needed).conditions(0)["radius"]
+    assert not changed(q, radius=needed * 0.999).conditions(0)["radius"]
+    with_path = needed + q.Delta_path(3)
+    assert changed(q, radius=with_path * (1 + 1e-9)).conditions(3)["path"]
+    assert not changed(q, radius=with_path * (1 - 1e-9)).conditions(3)["path"]
+    for factor, holds in ((1.001, True), (0.999, False)):
+        delta = factor * (2 * q.zeta(3) + 4 * q.nu)
+        geometry = dataclasses.replace(q.geometry, delta=delta)
+        assert changed(q, geometry=geometry).conditions(3)["delta"] == holds
+
+
+def test_exact_clusters_that_are_known_stay_known():
+    X = np.array([[0.5, 0.0], [0.0, 0.5]])
+    q = theorem_quantities(
+        np.eye(2), np.eye(2), X, [0, 1], None, activation="identity", radius=1.0
+    )
+    assert q.Delta_path(10**9) == 0
+    assert q.largest_T() == math.inf
+
+
+@pytest.mark.parametrize(
+    ("W", "X", "activation"),
+    [
+        (np.eye(2), [[0.5, 0], [-0.5, 0], [0, 0.5], [0, -0.5]], "tanh"),
+        (-np.eye(2), [[0.5, 0.1], [0.5, 0.1], [0.4, 0], [0.6, 0]], "relu"),
+    ],
+    ids=["centred on the origin", "dead"],
+)
+@pytest.mark.parametrize("radius", [1.0, "auto"])
+def test_a_network_that_cannot_learn_the_centres_is_never_covered(
+    W, X, activation, radius
+):
+    q = theorem_quantities(
+        W, np.eye(2), X, [0] * 4, None, activation=activation, radius=radius
+    )
+    assert q.alpha == 0
+    assert q.path_radius == math.inf
+    assert not q.conditions(5)["radius"]
     assert q.largest_T() is None
 
 
@@ -324,6 +441,7 @@ def test_too_few_hidden_units_void_the_bound():
         ({"A": np.ones((3, 2))}, r"must be \(H, 2\) and \(2, H\)"),
         ({"activation": "swish"}, "one of 'tanh', 'sigmoid'"),
         ({"radius": -1.0}, "radius"),
+        ({"radius": math.nan}, "radius"),
         ({"learning_rate": 0.0}, "learning_rate"),
         ({"X": [[np.nan, 0.0], [0.0, 1.0]]}, "NaN"),
         ({"clusters": [0]}, "1 labels"),
