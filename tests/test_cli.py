@@ -1,6 +1,5 @@
 """The command line as its users meet it."""
 
-import importlib.util
 import json
 import os
 import re
@@ -24,9 +23,6 @@ from skim.cli._app import app
 from skim.cli._model_file import TRUSTED
 from skim.tables import TableEncoder
 
-needs_report = pytest.mark.skipif(
-    importlib.util.find_spec("skim.report") is None, reason="there is no report yet"
-)
 QUICK = ["--detector", "im-autoencoder"]
 STRANGE = 17
 
@@ -108,7 +104,7 @@ def test_found_agrees_with_the_same_in_python(folder, orders):
     explained = model[-1].explain(model[0].transform(orders), relative=True)
     by_column = pd.DataFrame(explained).T.groupby(model[0].origins_).sum().T
     for reasons, row in zip(found["reasons"].fillna(""), by_column.iloc, strict=True):
-        told = dict(re.findall(r"(\w+) \(\+([\d.]+)\)", reasons))
+        told = dict(re.findall(r"(\w+)(?: missing)? \(\+([\d.]+)\)", reasons))
         expected = row[row > 0.5e-4].nlargest(3)
         assert list(told) == list(expected.index)
         np.testing.assert_allclose([*map(float, told.values())], expected, atol=1e-4)
@@ -187,7 +183,6 @@ def test_devices_are_written_to_and_not_replaced(folder):
     assert not os.path.isfile(os.devnull)
 
 
-@needs_report
 def test_report(folder, tmp_path):
     path = tmp_path / "report.html"
     arguments = ["--report", path, "--output", tmp_path / "found.csv", "--quiet"]
@@ -230,7 +225,53 @@ def test_bad_paths_are_refused_in_one_sentence(tmp_path):
 
 def test_unknown_columns_are_refused(folder):
     result = run("detect", folder / "orders.csv", "--quiet", "--drop", "colour")
-    assert_refused(result, "drop names a column that is not there: 'colour'")
+    assert_refused(result, "There is no column 'colour' for drop")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--drop", "price", "--id", "price"), ("--jobs", "0")],
+    ids=["two roles", "no jobs"],
+)
+def test_options_that_cannot_be_are_refused_before_the_work(folder, options):
+    result = run("detect", folder / "orders.csv", *options)
+    assert result.exit_code == 2
+    assert "Reading" not in result.output
+
+
+def test_rows_without_names_have_the_same_numbers_everywhere(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    table.loc[41] = 30.0
+    table.to_csv(tmp_path / "table.csv", index=False)
+    page = tmp_path / "page.html"
+    result = run("detect", tmp_path / "table.csv", "--top", "1", "--report", page)
+    assert "\n42," in f"\n{result.stdout}"
+    assert ">42<" in page.read_text()
+
+
+def test_a_missing_value_is_named_as_a_reason(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    table.loc[7, "b"] = np.nan
+    table.to_csv(tmp_path / "table.csv", index=False)
+    result = run("detect", tmp_path / "table.csv", "--top", "60", "--quiet")
+    reasons = {line.split(",")[0]: line for line in result.stdout.splitlines()}
+    assert "b missing (+" in reasons["8"]
+    assert "missing" not in reasons["9"]
+
+
+def test_an_unclear_threshold_is_told(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    X[:12] *= 40
+    pd.DataFrame(X, columns=list("abc")).to_csv(tmp_path / "table.csv", index=False)
+    result = run("detect", tmp_path / "table.csv")
+    n_found = int(re.search(r"(\d+) of 60 rows", result.stderr)[1])
+    assert n_found == 0 or n_found > 6
+    assert "--contamination sets" in result.stderr
+    result = run("detect", tmp_path / "table.csv", "--contamination", "0.2")
+    assert "--contamination sets" not in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--output", "--save", "--report"])
@@ -443,7 +484,6 @@ def test_only_types_of_skim_are_trusted(folder):
 # The rest ------------------------------------------------------------------------
 
 
-@needs_report
 @pytest.mark.parametrize("data", ["breast-cancer", "wine", "digits"])
 def test_demo_names_its_report(tmp_path, data):
     path = tmp_path / "demo.html"

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skim import ALTBIDetector
+from skim.report import write_report
 from skim.tables import ColumnDecision, TableEncoder, read_table
 
 N = 200
@@ -134,9 +135,9 @@ def test_parameters_overrule_the_rules():
         ({"drop": ["c"], "categorical": ["c"], "ids": ["c"]}, "dropped"),
     ]:
         assert decision(integers, "c", **params).treatment == treatment
-    with pytest.raises(ValueError, match=r"drop names a column .* 'colour'"):
+    with pytest.raises(ValueError, match="no column 'colour' for drop"):
         decision(integers, drop=["colour"])
-    with pytest.raises(ValueError, match="categorical names a column"):
+    with pytest.raises(ValueError, match="no column 2 for categorical"):
         decision(integers, categorical=[2])
 
 
@@ -583,3 +584,34 @@ except ImportError as error:
 sys.exit("no error")
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_column_whose_numbers_cannot_be_read_is_refused():
+    train = pd.DataFrame({"price": np.arange(40) / 7, "size": np.arange(40) % 5})
+    encoder = TableEncoder().fit(train)
+    text = train.astype({"price": str})
+    np.testing.assert_allclose(encoder.transform(text), encoder.transform(train))
+    text["price"] = text["price"].str.replace(".", ",")
+    with pytest.raises(ValueError, match="values of column 'price' cannot be read"):
+        encoder.transform(text)
+    few = text[:5]  # may well be what is strange about these rows
+    assert np.isfinite(encoder.transform(few)).all()
+
+
+def test_a_report_reads_numbers_and_dates_in_text(tmp_path):
+    pytest.importorskip("jinja2")
+    rng = np.random.default_rng(0)
+    amounts = [f"{v:.2f}".replace(".", ",") for v in rng.normal(1000, 100, 80)]
+    days = pd.date_range("2024-01-01", periods=80).strftime("%d.%m.%Y")
+    table = pd.DataFrame({"amount": amounts, "day": days})
+    model = make_pipeline(TableEncoder(), ALTBIDetector(epochs=5, random_state=0))
+    page = write_report(model.fit(table), table, tmp_path / "page.html").read_text()
+    assert "the only one in" not in page
+    assert "of rows" in page
+
+
+def test_nested_json_is_refused(tmp_path):
+    path = tmp_path / "table.json"
+    pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_json(path)
+    with pytest.raises(ValueError, match="one flat JSON object a line"):
+        read_table(path)

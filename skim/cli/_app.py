@@ -72,7 +72,11 @@ Report = Annotated[
     Path | None, typer.Option(help="Write a page of HTML about the result here.")
 ]
 Jobs = Annotated[
-    int, typer.Option(help="Threads for the reasons; -1 for all. Same result.")
+    int,
+    typer.Option(
+        callback=lambda jobs: _check_jobs(jobs),
+        help="Threads for the reasons; -1 for all. Same result.",
+    ),
 ]
 Encoding = Annotated[
     str | None, typer.Option(help="Encoding of a text file, if it is not UTF-8.")
@@ -185,9 +189,10 @@ def detect(
     Written are the columns that identify rows (or the number of the row), `score`
     (the higher, the stranger; above 0 for outliers), `outlier` (1 or 0) and
     `reasons`: the columns that make the row strange, with what each adds to the
-    score. Rows are in the order of the table.
+    score beyond what it adds in a usual row. Rows are in the order of the table.
     """
     _check_paths(source, output, save, report)
+    _check_columns(drop=drop, categorical=categorical, id=id_)
     if contamination is not None and not 0 < contamination <= 0.5:
         raise typer.BadParameter("--contamination has to be above 0 and up to 0.5.")
     from skim.cli import _work
@@ -328,6 +333,24 @@ def _check_paths(source, output, save, report, model=None):
     for i, path in enumerate(paths):
         if path in paths[max(i + 1, len(read)) :]:
             raise typer.BadParameter(f"{path} would be written over.")
+
+
+def _check_columns(**chosen):
+    """Refuse a column that is asked to be two things."""
+    asked: dict[str, str] = {}
+    for option, columns in chosen.items():
+        for column in columns or ():
+            other = asked.setdefault(column, option)
+            if other != option:
+                raise typer.BadParameter(
+                    f"{column} is given to --{other} and to --{option}; choose one."
+                )
+
+
+def _check_jobs(jobs):
+    if jobs == 0:
+        raise typer.BadParameter("has to be positive, or -1 for all processors.")
+    return jobs
 
 
 def _name_files(talk, *paths):

@@ -140,12 +140,16 @@ class Results:
         units = np.rint(np.clip(strongest * unit, 0, 1e15)).astype(np.int64)
         amounts, amount = np.unique(units, return_inverse=True)
         amount = amount.reshape(units.shape)
+        missing = self.table[names.tolist()].iloc[rows].isna().to_numpy()
+        order += (len(names) + 1) * np.take_along_axis(missing, order, axis=1)
         # What rounds to nothing is no reason, and adds no text.
         order[units == 0] = len(names)
         told = [f" (+{n / unit:.{self.n_decimals}f})" if n else "" for n in amounts]
         texts = []
         for k, comma in enumerate(["", *[", "] * (order.shape[1] - 1)]):
-            named = pa.array([*(f"{comma}{name}" for name in names), ""])
+            present = [f"{comma}{name}" for name in names]
+            absent = [f"{comma}{name} missing" for name in names]
+            named = pa.array([*present, "", *absent])
             texts += [named.take(pa.array(order[:, k]))]
             texts += [pa.array(told).take(pa.array(amount[:, k]))]
         return compute.binary_join_element_wise(*texts, "")

@@ -18,6 +18,9 @@ DETECTORS = {
     "im-autoencoder": "IMAutoencoderDetector",
 }
 
+MANY = 0.1  # a share of outliers that asks for a word
+HINT = " --contamination sets their share, and --top shows the strangest."
+
 
 def new_model(detector, *, contamination, seed, **columns):
     """Return an unfitted pipeline of encoder and detector."""
@@ -95,6 +98,12 @@ def write_results(model, table, draft, talk, *, scores, output, top, n_reasons, 
         )
     n_outliers = int((results.scores > 0).sum())
     talk.say(f"{n_outliers:,} of {len(table):,} rows are outliers")
+    if model[-1].contamination == "auto" and scores is not None:
+        share = n_outliers / len(table)
+        if share == 0:
+            talk.say("No gap parts strange rows from usual ones." + HINT)
+        elif share > MANY:
+            talk.say("That is many; the scores have no clear gap." + HINT)
 
 
 def import_report():
@@ -109,7 +118,7 @@ def import_report():
 def make_report(model, table, draft, *, source):
     """Write the HTML report."""
     names = id_columns(model[0])
-    ids = None
+    ids = range(1, len(table) + 1)  # as in the results
     if names:
         first, *others = (table[name].astype(str) for name in names)
         ids = (first.str.cat(others, sep=" / ") if others else first).tolist()

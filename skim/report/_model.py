@@ -36,8 +36,10 @@ class Case:
     def __init__(self, model, X):
         steps, self.detector = _split(model)
         check_is_fitted(self.detector)
-        self.read = self.table = Table(X)
+        parse = getattr(steps[0], "_parsed", lambda X: X) if steps else lambda X: X
+        self.read = Table(X)
         self._check_shape(model)
+        self.read = self.table = Table(parse(X))
         self.features = X
         for step in steps:
             self.features = step.transform(self.features)

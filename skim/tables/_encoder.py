@@ -18,8 +18,12 @@ from skim.tables._columns import (
     DateEncoder,
     FrequencyEncoder,
     NumberEncoder,
+    to_days,
+    to_numbers,
 )
 from skim.tables._decide import ColumnDecision, Outcome, decide, decide_category
+
+MIN_UNREADABLE = 10  # values of a column of numbers that are none
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -190,7 +194,53 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Finite numbers.
         """
         check_is_fitted(self)
-        return self.transformer_.transform(self._frame(X, reset=False))
+        table = self._frame(X, reset=False)
+        self._check_readable(table)
+        return self.transformer_.transform(table)
+
+    def _check_readable(self, table):
+        """Refuse a column of numbers whose text is mostly something else."""
+        names = self._names_in()
+        for j, decimal in self._number_columns():
+            column = table.iloc[:, j]
+            if column.dtype.kind in "iufb":
+                continue
+            lost = np.isnan(to_numbers(column, decimal)) & column.notna().to_numpy(bool)
+            n_lost, n_values = int(lost.sum()), int(column.notna().sum())
+            if n_lost >= MIN_UNREADABLE and n_lost > n_values / 2:
+                raise ValueError(
+                    f"{n_lost} of {n_values} values of column {names[j]!r} cannot be "
+                    f"read as numbers, such as {str(column[lost].iloc[0])!r}; write "
+                    "them as in the training data."
+                )
+
+    def _number_columns(self):
+        """Return the positions of columns of numbers, and their decimal separators."""
+        steps = dict(self.transformer_.named_transformers_)
+        if "numbers" not in steps:
+            return []
+        positions = {
+            name: columns for name, _, columns in self.transformer_.transformers
+        }
+        return list(zip(positions["numbers"], steps["numbers"].decimals, strict=True))
+
+    def _parsed(self, X):
+        """Return the table with numbers and dates in text read as what they are."""
+        import pandas as pd
+
+        table = self._frame(X, reset=False)
+        for j, decimal in self._number_columns():
+            if table.dtypes.iloc[j].kind not in "iufb":
+                table[j] = to_numbers(table.iloc[:, j], decimal)
+        steps = self.transformer_.named_transformers_
+        for name, _, columns in self.transformer_.transformers:
+            if name == "dates":
+                formats = steps[name].formats
+                for j, date_format in zip(columns, formats, strict=True):
+                    days = to_days(table.iloc[:, j], date_format)
+                    table[j] = pd.to_datetime(days, unit="D")
+        table.columns = [str(name) for name in self._names_in()]
+        return table
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the features that come out.
@@ -244,8 +294,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             elif not isinstance(column, str) and 0 <= column < len(names):
                 positions.append(int(column))
             else:
+                known = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
                 raise ValueError(
-                    f"{parameter} names a column that is not there: {column!r}."
+                    f"There is no column {column!r} for {parameter}; there are {known}."
                 )
         return positions
 

@@ -149,6 +149,17 @@ def _read_arrow(data, name, extension):
         ) from None
 
 
+def _check_flat(table, name):
+    import pyarrow as pa
+
+    for field in table.schema:
+        if pa.types.is_nested(field.type):
+            raise ValueError(
+                f"{name} holds more than single values in {field.name!r}; write one "
+                "flat JSON object a line, as pandas does with lines=True."
+            )
+
+
 def _read_json_lines(data, name, encoding):
     import pandas as pd
     import pyarrow as pa
@@ -158,6 +169,7 @@ def _read_json_lines(data, name, encoding):
         try:
             table = arrow_json.read_json(_stream(data))
             table.validate(full=True)  # of the encoding, above all
+            _check_flat(table, name)
             return to_pandas(table)
         except (pa.ArrowException, UnicodeDecodeError):
             pass  # mixed types, long lines, or a fault that has to be named
