@@ -102,7 +102,7 @@ def real_members(name, n_seeds):
     X, y = REAL[name](return_X_y=True)
     X = X - X.min(axis=0)
     X /= np.maximum(X.max(axis=0), 1e-12) * np.sqrt(X.shape[1])
-    geometry = estimate_geometry(X, random_state=0).geometry
+    geometry = estimate_geometry(X, n_resamples=1, random_state=0).geometry
     plain = [
         Member(
             "real", name, seed, X, y, geometry, initial_weights(X.shape[1], 1, seed)[0]
