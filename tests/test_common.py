@@ -11,7 +11,7 @@ ESTIMATORS = [
     ALTBIDetector.paper(),
     ODIMDetector.paper(),
     IMAutoencoderDetector.paper(),
-    IMAutoencoderDetector.theorem(),
+    IMAutoencoderDetector.theorem(epochs=20),
 ]
 
 

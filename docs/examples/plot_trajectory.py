@@ -15,7 +15,7 @@ from skim.datasets import make_im_clusters
 from skim.inspection import IMTrajectoryDisplay, trajectory
 
 X, y, _ = make_im_clusters(cluster_std=4.0, random_state=0)
-detector = IMAutoencoderDetector.paper(epochs=500, random_state=0)
+detector = IMAutoencoderDetector.paper(epochs=400, random_state=0)
 display = IMTrajectoryDisplay.from_estimator(detector, X, y)
 
 # %%
