@@ -72,12 +72,13 @@ class Child:
             to use.
         """
         start = time.perf_counter()
-        worked_before = self._processor_seconds()
+        _, used_before = self._usage()
         peak = 0.0
         while True:
-            peak = max(peak, self._gigabytes())
+            gigabytes, used = self._usage()
+            peak = max(peak, gigabytes)
             seconds = time.perf_counter() - start
-            worked = (self._processor_seconds() - worked_before) / limits.threads
+            worked = (used - used_before) / limits.threads
             # Others may keep the machine busy; that is not the detector's fault.
             if limits.seconds is not None and (
                 max(worked, seconds / IDLE_FACTOR) > limits.seconds
@@ -109,19 +110,14 @@ class Child:
         record = json.loads(answer) if isinstance(answer, str) else answer
         return {**record, "peak_gb": round(peak, 3)}
 
-    def _gigabytes(self):
+    def _usage(self):
+        """Return the gigabytes and processor seconds of the process and its own."""
         try:
             family = [self._seen, *self._seen.children(recursive=True)]
-            return sum(each.memory_info().rss for each in family) / 1e9
+            size = sum(each.memory_info().rss for each in family)
+            return size / 1e9, sum(sum(each.cpu_times()[:4]) for each in family)
         except psutil.Error:
-            return 0.0
-
-    def _processor_seconds(self):
-        try:
-            family = [self._seen, *self._seen.children(recursive=True)]
-            return sum(sum(each.cpu_times()[:4]) for each in family)
-        except psutil.Error:
-            return 0.0
+            return 0.0, 0.0
 
     def _last_words(self):
         code = self.process.wait()

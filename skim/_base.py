@@ -6,8 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -15,8 +14,10 @@ from skim._callbacks import CallbackSupportMixin, FitHooks
 from skim._ema import EMAWarmStart
 from skim._frames import to_frame
 from skim._monitor import Monitor
+from skim._random import own_random_state
 from skim._scaling import InputScaler
 from skim._staging import keep_stages, new_stage_log, staged_scores
+from skim._threshold import ThresholdMixin, between
 from skim._totals import FLOAT32_MAX, finite, range_of, rescaled, sum_members
 from skim.separation import split_point
 
@@ -27,7 +28,7 @@ N_TYPICAL_ROWS = 1024
 class IMDetector(
     CallbackSupportMixin,
     EMAWarmStart,
-    OutlierMixin,
+    ThresholdMixin,
     BaseEstimator,
     metaclass=ABCMeta,
 ):
@@ -136,24 +137,6 @@ class IMDetector(
         hooks.end()
         return self
 
-    def fit_predict(self, X, y=None):
-        """Fit the detector and tell inliers from outliers in the training data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, outliers included.
-
-        y : Ignored
-            Not used, present for API consistency by convention.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            +1 for inliers, -1 for outliers.
-        """
-        return self._labels(self.fit(X).training_scores_)
-
     def _fit_network(self, rows, hooks, watch=None):
         """Train on scaled data; return the finished run."""
         import torch
@@ -231,9 +214,7 @@ class IMDetector(
 
     def _draw_seed(self):
         """Return a seed; the global random state is left alone."""
-        if self.random_state is None:
-            return np.random.SeedSequence().generate_state(1).item()
-        return check_random_state(self.random_state).randint(2**31 - 1)
+        return own_random_state(self.random_state).randint(2**31 - 1)
 
     def _offset(self, scores):
         """Return the score below which a row is an outlier."""
@@ -243,9 +224,7 @@ class IMDetector(
         if n_outliers == 0:
             return scores.min()
         lowest = np.partition(scores, [n_outliers - 1, n_outliers])
-        below, above = lowest[n_outliers - 1], lowest[n_outliers]
-        middle = below / 2 + above / 2
-        return middle if middle > below else above
+        return between(lowest[n_outliers - 1], lowest[n_outliers])
 
     # Scoring -------------------------------------------------------------------
 
@@ -268,36 +247,6 @@ class IMDetector(
         X = self._validate_new(X)
         with nets.compute(effective_n_jobs(self.n_jobs)):
             return self._score_samples(self.scaler_.transform(X))
-
-    def decision_function(self, X):
-        """Score rows relative to the threshold.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,)
-            ``score_samples(X) - offset_``; negative for outliers.
-        """
-        return self.score_samples(X) - self.offset_
-
-    def predict(self, X):
-        """Tell inliers from outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to judge.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            +1 for inliers, -1 for outliers.
-        """
-        return self._labels(self.score_samples(X))
 
     def staged_score_samples(self, X):
         """Score rows as if the training had ended earlier, for each of its stages.
@@ -362,9 +311,6 @@ class IMDetector(
     def _validate_new(self, X):
         check_is_fitted(self)
         return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-
-    def _labels(self, scores):
-        return np.where(scores < self.offset_, -1, 1)
 
     def _score_samples(self, rows, fitting=False, by_member=None):
         """Score scaled rows; in fitting, learn how to scale the losses.

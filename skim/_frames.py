@@ -24,10 +24,28 @@ def to_frame(values, *, columns=None, index=None):
     return pd.DataFrame(values, columns=columns, index=index)
 
 
-def import_pandas():
+def feature_names(transformer, detector):
+    """Return the names of the features that a detector sees, None if not known.
+
+    Parameters
+    ----------
+    transformer : estimator
+        What comes before the detector.
+    detector : estimator
+    """
+    names = getattr(detector, "feature_names_in_", None)
+    if names is not None:
+        return names
+    try:
+        return transformer.get_feature_names_out()
+    except (AttributeError, ValueError):  # a step has none, or would need X's names
+        return None
+
+
+def import_pandas(otherwise="A data frame needs pandas: pip install pandas"):
     """Return pandas, or say how to get it."""
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError("A data frame needs pandas: pip install pandas") from error
+        raise ImportError(otherwise) from error
     return pd

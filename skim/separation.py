@@ -137,12 +137,17 @@ def split_point(losses: ArrayLike) -> float:
     bulk = int(np.argmax(mixture.weights))
     outlying = scaled > mixture.means[bulk] + REACH * np.sqrt(mixture.variances[bulk])
     if bulk == 0:
-        lower, upper = _densities(scaled[None], _rows_of(mixture))
-        outlying &= upper[0] > lower[0]
+        lower, upper = weighted_densities(mixture, scaled)
+        outlying &= upper > lower
     if not outlying.any():
         return np.inf
     first = np.argmax(outlying)
     return float(values[first - 1] / 2 + values[first] / 2)
+
+
+def weighted_densities(mixture, values):
+    """Return the densities, (2, n), of one mixture's components, with their weights."""
+    return _densities(values[None], _rows_of(mixture))[:, 0]
 
 
 def thinned(values):

@@ -11,6 +11,7 @@ from matplotlib.transforms import Bbox
 from benchmarks.detectors import DEEP
 from skim.datasets import load_published_scores
 from skim.datasets._published import METRICS
+from skim.inspection._drawing import tidy
 
 # From dark to light, so that they differ in grey as well.
 COLOURS = {"skim": "#0b3c5d", "pyod": "#6fa8c9", "own": "#b5651d", "published": "white"}
@@ -37,8 +38,7 @@ def figures(summary):
 
 
 def _clean(axes):
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(length=2)
+    tidy(axes).tick_params(length=2)
 
 
 def _bars(axes, names, values, families):

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from benchmarks.demo import DATA
 from benchmarks.simulation import _experiments as experiments
 from benchmarks.simulation._figures import draw_experiment
 from benchmarks.simulation._stack import train
@@ -47,7 +48,7 @@ def simulation(
         members = experiments.main_members(seeds)
         _train(members, epochs, progress, "Four experiments")
         real = []
-        for name in experiments.REAL:
+        for name in DATA:
             real += experiments.real_members(name, seeds)
             _train(real[-2 * seeds :], epochs, progress, name)
         if evidence:

@@ -5,13 +5,10 @@ from itertools import product
 import numpy as np
 from scipy.stats import spearmanr
 
+from benchmarks.demo import DATA
 from benchmarks.simulation._stack import Member, initial_error, initial_weights
-from skim.datasets import (
-    load_breast_cancer_outliers,
-    load_digits_outliers,
-    load_wine_outliers,
-    make_im_clusters,
-)
+from skim.datasets import make_im_clusters
+from skim.datasets._clusters import unit_rows
 from skim.theory import cluster_geometry, estimate_geometry
 
 SMALL_CLUSTER = 1  # which of the three clusters shrinks
@@ -40,11 +37,6 @@ OTHER_CENTERS = {
     "steep": ((-9.0, -7.0), (-1.0, 7.0), (9.0, -7.0)),
     "upside down": ((-10.0, 10.0), (0.0, -2.5), (10.0, 10.0)),
     "sideways": ((-10.0, -10.0), (2.5, 0.0), (-10.0, 10.0)),
-}
-REAL = {
-    "breast cancer": load_breast_cancer_outliers,
-    "wine": load_wine_outliers,
-    "digits": load_digits_outliers,
 }
 
 
@@ -99,9 +91,8 @@ def real_members(name, n_seeds):
 
     Its clusters are not known; they are estimated, without the labels.
     """
-    X, y = REAL[name](return_X_y=True)
-    X = X - X.min(axis=0)
-    X /= np.maximum(X.max(axis=0), 1e-12) * np.sqrt(X.shape[1])
+    X, y = DATA[name](return_X_y=True)
+    X = unit_rows(X)
     geometry = estimate_geometry(X, n_resamples=1, random_state=0).geometry
     plain = [
         Member(

@@ -1,12 +1,13 @@
-"""Files that appear whole or not at all."""
+"""Where a command writes, which is found out before it works."""
 
 import contextlib
 import os
 import shutil
 import sys
 import tempfile
-import uuid
 from pathlib import Path
+
+from skim._files import replacing
 
 
 @contextlib.contextmanager
@@ -30,15 +31,11 @@ def whole_file(path):
             yield draft
         return
     target = Path(os.path.realpath(path))
-    draft = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}{target.suffix}")
-    _check_writable(path, target, draft)
-    try:
+    with replacing(target) as draft:
+        _check_writable(path, target, draft)
         yield draft
         if target.exists():
             shutil.copymode(target, draft)
-        os.replace(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -4,8 +4,10 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, validate_params
+
+from skim._random import own_random_state
 
 CENTERS = ((-10.0, -10.0), (0.0, 2.5), (10.0, -10.0))
 MAX_DRAWS = 1000  # of a batch of outliers, before giving up
@@ -97,9 +99,7 @@ def make_im_clusters(
     ((100, 2), 5)
     """
     centers = check_array(CENTERS if centers is None else centers, dtype=np.float64)
-    if random_state is None:  # so that the global state is left alone
-        random_state = np.random.SeedSequence().generate_state(1).item()
-    rng = check_random_state(random_state)
+    rng = own_random_state(random_state)
     n_outliers = round(outlier_rate * n_samples)
     sizes = _sizes(n_samples - n_outliers, weights, len(centers))
     clusters = np.repeat([*range(len(centers)), -1], [*sizes, n_outliers])
@@ -108,11 +108,17 @@ def make_im_clusters(
     outliers = _outliers(n_outliers, centers, outlier_range, outlier_distance, rng)
     X = np.concatenate([inliers, outliers])
     if scaled:
-        X -= X.min(axis=0)
-        X /= np.maximum(X.max(axis=0), np.finfo(float).tiny) * np.sqrt(X.shape[1])
+        X = unit_rows(X)
     order = rng.permutation(n_samples)
     clusters = clusters[order]
     return X[order], (clusters == -1).astype(int), clusters
+
+
+def unit_rows(X):
+    """Scale features to [0, 1/sqrt(n_features)], so that no row is longer than 1."""
+    X = X - X.min(axis=0)
+    X /= np.maximum(X.max(axis=0), np.finfo(float).tiny) * np.sqrt(X.shape[1])
+    return X
 
 
 def _sizes(n_inliers, weights, n_clusters):

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from skim._frames import feature_names as names_of_features
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, new_axes, tidy
 
 
@@ -88,7 +89,8 @@ class ExplanationDisplay:
         if isinstance(estimator, Pipeline):
             if len(estimator) > 1:
                 X = estimator[:-1].transform(X)
-            feature_names = _names_before_last(estimator, feature_names)
+                if feature_names is None:
+                    feature_names = names_of_features(estimator[:-1], estimator[-1])
             estimator = estimator[-1]
         contributions = estimator.explain(X, relative=True)[0]
         if feature_names is None:
@@ -141,13 +143,3 @@ class ExplanationDisplay:
         return (
             f"{name} = {value}" if isinstance(value, str) else f"{name} = {value:.4g}"
         )
-
-
-def _names_before_last(pipeline, names):
-    """Return the names of the features that the last step sees, if they are known."""
-    if names is not None or len(pipeline) == 1:
-        return names
-    try:
-        return pipeline[:-1].get_feature_names_out()
-    except (AttributeError, ValueError):  # a step that does not know them
-        return None

@@ -5,7 +5,7 @@ from sklearn.pipeline import Pipeline
 
 from skim._labels import outlier_mask
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, new_axes, tidy
-from skim.separation import fit_two_gaussians, thinned
+from skim.separation import fit_two_gaussians, thinned, weighted_densities
 
 
 class LossHistogramDisplay:
@@ -125,14 +125,10 @@ class LossHistogramDisplay:
 
     def _draw_mixture(self, edges):
         mixture = fit_two_gaussians(thinned(self.losses))
-        grid = np.linspace(edges[0], edges[-1], 500)[:, None]
-        spread = 2 * mixture.variances
-        density = np.exp(-((grid - mixture.means) ** 2) / spread) / np.sqrt(
-            np.pi * spread
-        )
-        rows = len(self.losses) * (edges[1] - edges[0]) * mixture.weights * density
-        line = {"color": ALL, "lw": 1}
-        self.ax_.plot(grid, rows.sum(axis=1), label="Two Gaussians", **line)
+        grid = np.linspace(edges[0], edges[-1], 500)
+        density = weighted_densities(mixture, grid).sum(axis=0)
+        rows = len(self.losses) * (edges[1] - edges[0]) * density
+        self.ax_.plot(grid, rows, color=ALL, lw=1, label="Two Gaussians")
 
 
 def _root(x):

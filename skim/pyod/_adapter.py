@@ -4,11 +4,13 @@ import inspect
 
 import numpy as np
 from pyod.models.base import BaseDetector
-from sklearn.base import BaseEstimator, OutlierMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skim._threshold import ThresholdMixin, between
 
-class PyODDetector(OutlierMixin, BaseEstimator):
+
+class PyODDetector(ThresholdMixin, BaseEstimator):
     """A PyOD detector as a scikit-learn outlier detector.
 
     Scores and labels have scikit-learn's signs, 0 is the threshold of
@@ -100,24 +102,6 @@ class PyODDetector(OutlierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self):
         return hasattr(self, "offset_")
 
-    def fit_predict(self, X, y=None):
-        """Fit the detector and tell inliers from outliers in the training data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, outliers included.
-
-        y : Ignored
-            Not used, present for API consistency by convention.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            +1 for inliers, -1 for outliers, by the `training_scores_`.
-        """
-        return self._labels(self.fit(X).training_scores_)
-
     def score_samples(self, X):
         """Score rows: the lower, the more of an outlier.
 
@@ -134,39 +118,6 @@ class PyODDetector(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)
         return self._negated(self.detector_.decision_function(X), X)
-
-    def decision_function(self, X):
-        """Score rows relative to the threshold.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,)
-            ``score_samples(X) - offset_``; negative for outliers.
-        """
-        return self.score_samples(X) - self.offset_
-
-    def predict(self, X):
-        """Tell inliers from outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to judge.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            +1 for inliers, -1 for outliers.
-        """
-        return self._labels(self.score_samples(X))
-
-    def _labels(self, scores):
-        return np.where(scores < self.offset_, -1, 1)
 
     def _name(self):
         return type(self.detector).__name__
@@ -217,8 +168,7 @@ class PyODDetector(OutlierMixin, BaseEstimator):
                 f"The labels of {name} are not those of any threshold; "
                 "give the detector another contamination."
             )
-        middle = below / 2 + above / 2
-        return middle if middle > below else above
+        return between(below, above)
 
 
 def _required(method):

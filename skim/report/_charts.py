@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skim.separation import weighted_densities
+
 MAX_VALUE = 1e300  # further out, differences need not be floats
 MIN_WIDTH = 1e-290  # narrower, a range cannot be divided
 MAX_POINTS = 300  # of a curve
@@ -119,7 +121,7 @@ def distribution(losses, threshold, mixture):
     clipped = np.clip(losses, x.low, x.high)
     counts, edges = np.histogram(clipped, n_bins, (x.low, x.high))
     grid = np.linspace(x.low, x.high, MAX_POINTS)
-    curves = _densities(mixture, grid) * len(losses) * (edges[1] - edges[0])
+    curves = weighted_densities(mixture, grid) * len(losses) * (edges[1] - edges[0])
     tallest = counts.max() * np.clip(curves.max() / counts.max(), 1, 1.5)
     y = Axis(0.0, 1.1 * tallest, frame["bottom"], frame["top"])
     return frame | {
@@ -140,12 +142,6 @@ def _bars(counts, edges, y):
         for n, a, b in zip(counts, edges[:-1], edges[1:], strict=True)
         if n
     )
-
-
-def _densities(mixture, values):
-    weights, means, variances = (part[:, None] for part in mixture)
-    exponent = -0.5 * (values - means) ** 2 / variances
-    return weights * np.exp(exponent) / np.sqrt(2 * np.pi * variances)
 
 
 def _rug(losses, threshold, x, height):

@@ -5,6 +5,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skim._base import IMDetector
+from skim._frames import feature_names
 from skim.report._table import Table
 
 
@@ -36,10 +37,11 @@ class Case:
     def __init__(self, model, X):
         steps, self.detector = _split(model)
         check_is_fitted(self.detector)
-        parse = getattr(steps[0], "_parsed", lambda X: X) if steps else lambda X: X
         self.read = Table(X)
         self._check_shape(model)
-        self.read = self.table = Table(parse(X))
+        if steps and hasattr(steps[0], "_parsed"):
+            self.read = Table(steps[0]._parsed(X))
+        self.table = self.read
         self.features = X
         for step in steps:
             self.features = step.transform(self.features)
@@ -62,7 +64,7 @@ class Case:
     def _trace(self, transformer, steps):
         """Find the column behind each feature."""
         n_features = self.detector.n_features_in_
-        names = _feature_names(transformer, self.detector)
+        names = feature_names(transformer, self.detector)
         origins = names
         for step in steps:
             self.decisions = getattr(step, "decisions_", self.decisions)
@@ -96,13 +98,3 @@ def _split(model):
             f"one, not {type(detector).__name__}."
         )
     return steps, detector
-
-
-def _feature_names(transformer, detector):
-    names = getattr(detector, "feature_names_in_", None)
-    if names is not None:
-        return names
-    try:
-        return transformer.get_feature_names_out()
-    except (AttributeError, ValueError):  # a step has none, or would need X's names
-        return None

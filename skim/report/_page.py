@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import os
-import uuid
 from collections import Counter
 from numbers import Integral
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import skim
+from skim._files import replacing
 from skim.report import _findings, _text
 from skim.report._charts import distribution, trajectory
 from skim.report._model import Case
@@ -213,12 +213,9 @@ def _check_path(path):
 
 def _write(path, page):
     """Write a file whole or not at all."""
-    temporary = path.parent / f".skim-{uuid.uuid4().hex}.tmp"
     try:
-        # Text of foreign files may hold what UTF-8 cannot.
-        temporary.write_bytes(page.encode("utf-8", "replace"))
-        os.replace(temporary, path)
+        with replacing(path) as draft:
+            # Text of foreign files may hold what UTF-8 cannot.
+            draft.write_bytes(page.encode("utf-8", "replace"))
     except OSError as error:
         raise OSError(f"{path} could not be written: {error.strerror}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from skim.tables._text import (
     to_text,
 )
 
+MIN_UNREADABLE = 10  # values of a column of numbers that are none
 RARE_SHARE = 0.01  # levels that are rarer than this are grouped
 DAY_PARTS = ("day", "weekday", "hour")
 
@@ -45,6 +46,10 @@ class ColumnsEncoder(TransformerMixin, BaseEstimator):
             self._encode(X.iloc[:, j], j, learned, features)
         return out
 
+    def parsed(self, column, j):
+        """Return the j-th column with text read as what it stands for."""
+        return column
+
     def get_feature_names_out(self, input_features):
         """Return the names of the features."""
         return np.array(
@@ -66,10 +71,18 @@ class NumberEncoder(ColumnsEncoder):
     ----------
     decimals : list of {".", ","}
         For each column, the decimal separator of numbers in text.
+    names : list of str
+        For each column, what to call it in an error.
     """
 
-    def __init__(self, decimals):
+    def __init__(self, decimals, names):
         self.decimals = decimals
+        self.names = names
+
+    def parsed(self, column, j):
+        if column.dtype.kind in "iufb":
+            return column
+        return to_numbers(column, self.decimals[j])
 
     def _learn(self, column, j):
         values = to_numbers(column, self.decimals[j])
@@ -79,9 +92,24 @@ class NumberEncoder(ColumnsEncoder):
     def _encode(self, column, j, fill, out):
         values = to_numbers(column, self.decimals[j])
         missing = np.isnan(values)
+        self._check_readable(column, j, missing)
         out[:, 0] = np.where(missing, fill, values)
         if out.shape[1] > 1:
             out[:, 1] = missing
+
+    def _check_readable(self, column, j, missing):
+        """Refuse a column whose text is mostly something else than numbers."""
+        if column.dtype.kind in "iufb":
+            return
+        present = column.notna().to_numpy(bool)
+        lost = missing & present
+        n_lost, n_values = int(lost.sum()), int(present.sum())
+        if n_lost >= MIN_UNREADABLE and n_lost > n_values / 2:
+            raise ValueError(
+                f"{n_lost} of {n_values} values of column {self.names[j]!r} cannot be "
+                f"read as numbers, such as {str(column[lost].iloc[0])!r}; write "
+                "them as in the training data."
+            )
 
 
 class CategoryEncoder(ColumnsEncoder):
@@ -164,6 +192,11 @@ class DateEncoder(ColumnsEncoder):
 
     def __init__(self, formats):
         self.formats = formats
+
+    def parsed(self, column, j):
+        import pandas as pd
+
+        return pd.to_datetime(to_days(column, self.formats[j]), unit="D")
 
     def _learn(self, column, j):
         days = to_days(column, self.formats[j])

@@ -13,17 +13,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from skim._frames import import_pandas
 from skim.tables._columns import (
     CategoryEncoder,
     DateEncoder,
     FrequencyEncoder,
     NumberEncoder,
-    to_days,
-    to_numbers,
 )
 from skim.tables._decide import ColumnDecision, Outcome, decide, decide_category
-
-MIN_UNREADABLE = 10  # values of a column of numbers that are none
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -168,7 +165,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ColumnDecision(name, outcome.treatment, outcome.reason)
             for name, outcome in zip(names, outcomes, strict=True)
         ]
-        transformer = _column_transformer(outcomes)
+        transformer = _column_transformer(outcomes, names)
         if not transformer.transformers:
             told = "; ".join(f"{d.column}: {d.reason}" for d in self.decisions_[:5])
             more = "; ..." if len(self.decisions_) > 5 else ""
@@ -194,51 +191,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Finite numbers.
         """
         check_is_fitted(self)
-        table = self._frame(X, reset=False)
-        self._check_readable(table)
-        return self.transformer_.transform(table)
-
-    def _check_readable(self, table):
-        """Refuse a column of numbers whose text is mostly something else."""
-        names = self._names_in()
-        for j, decimal in self._number_columns():
-            column = table.iloc[:, j]
-            if column.dtype.kind in "iufb":
-                continue
-            lost = np.isnan(to_numbers(column, decimal)) & column.notna().to_numpy(bool)
-            n_lost, n_values = int(lost.sum()), int(column.notna().sum())
-            if n_lost >= MIN_UNREADABLE and n_lost > n_values / 2:
-                raise ValueError(
-                    f"{n_lost} of {n_values} values of column {names[j]!r} cannot be "
-                    f"read as numbers, such as {str(column[lost].iloc[0])!r}; write "
-                    "them as in the training data."
-                )
-
-    def _number_columns(self):
-        """Return the positions of columns of numbers, and their decimal separators."""
-        steps = dict(self.transformer_.named_transformers_)
-        if "numbers" not in steps:
-            return []
-        positions = {
-            name: columns for name, _, columns in self.transformer_.transformers
-        }
-        return list(zip(positions["numbers"], steps["numbers"].decimals, strict=True))
+        return self.transformer_.transform(self._frame(X, reset=False))
 
     def _parsed(self, X):
         """Return the table with numbers and dates in text read as what they are."""
-        import pandas as pd
-
         table = self._frame(X, reset=False)
-        for j, decimal in self._number_columns():
-            if table.dtypes.iloc[j].kind not in "iufb":
-                table[j] = to_numbers(table.iloc[:, j], decimal)
-        steps = self.transformer_.named_transformers_
-        for name, _, columns in self.transformer_.transformers:
-            if name == "dates":
-                formats = steps[name].formats
-                for j, date_format in zip(columns, formats, strict=True):
-                    days = to_days(table.iloc[:, j], date_format)
-                    table[j] = pd.to_datetime(days, unit="D")
+        for name, _, positions in self.transformer_.transformers:
+            step = self.transformer_.named_transformers_[name]
+            for k, j in enumerate(positions):
+                table[j] = step.parsed(table.iloc[:, j], k)
         table.columns = [str(name) for name in self._names_in()]
         return table
 
@@ -302,7 +263,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _frame(self, X, *, reset):
         """Return the table as a DataFrame whose columns have no names."""
-        pd = _import_pandas()
+        pd = import_pandas("Tables need pandas: pip install 'skim[cli]'")
         if hasattr(X, "to_pandas"):  # polars, pyarrow
             X = X.to_pandas()
         if isinstance(X, pd.DataFrame):
@@ -345,13 +306,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _column_transformer(outcomes):
+def _column_transformer(outcomes, names):
     def positions(treatment):
         return [j for j, o in enumerate(outcomes) if o.treatment == treatment]
 
     numbers, dates = positions("number"), positions("date")
     steps = [
-        ("numbers", NumberEncoder([outcomes[j].written for j in numbers]), numbers),
+        (
+            "numbers",
+            NumberEncoder(
+                [outcomes[j].written for j in numbers], [names[j] for j in numbers]
+            ),
+            numbers,
+        ),
         ("dates", DateEncoder([outcomes[j].written for j in dates]), dates),
         ("categories", CategoryEncoder(), positions("category")),
         ("frequencies", FrequencyEncoder(), positions("frequency")),
@@ -376,11 +343,3 @@ def _check_frame(X):
     complex_ = [name for name in X.columns if X[name].dtype.kind == "c"]
     if complex_:
         raise ValueError(f"Complex data not supported: column {complex_[0]!r}.")
-
-
-def _import_pandas():
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError("Tables need pandas: pip install 'skim[cli]'") from error
-    return pd

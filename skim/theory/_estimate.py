@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin_min
-from sklearn.utils import check_array, check_random_state, check_scalar
+from sklearn.utils import check_array, check_scalar
 
+from skim._random import own_random_state
 from skim.separation import split_point
 from skim.theory._geometry import ClusterGeometry, cluster_geometry
 
@@ -120,9 +121,7 @@ def estimate_geometry(
     if n_clusters != "auto":
         most = min(len(X), max_samples) // 2  # so that a subsample has as many rows
         check_scalar(n_clusters, "n_clusters", Integral, min_val=1, max_val=most)
-    if random_state is None:  # so that the global state is left alone
-        random_state = np.random.SeedSequence().generate_state(1).item()
-    rng = check_random_state(random_state)
+    rng = own_random_state(random_state)
     sample = X if len(X) <= max_samples else X[_draw(rng, len(X), max_samples)]
     strength = np.full(max_clusters, np.nan)
     if n_clusters == "auto":
