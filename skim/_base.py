@@ -187,10 +187,14 @@ class IMDetector(
         self.training_scores_ = self._score_samples(rows, fitting=True)
         if not np.isfinite(self.training_scores_).all():
             raise self._diverged()
-        sample = np.linspace(0, len(rows) - 1, min(len(rows), N_TYPICAL_ROWS))
-        typical = self._contributions(rows[sample.round().astype(np.intp)])
-        self.typical_contributions_ = typical.mean(axis=0)
+        self.typical_contributions_ = self._typical_contributions(rows)
         self.offset_ = self._offset(self.training_scores_)
+
+    def _typical_contributions(self, rows):
+        """Return what each feature contributes in the mean of a sample of rows."""
+        sample = np.linspace(0, len(rows) - 1, min(len(rows), N_TYPICAL_ROWS))
+        contributions = self._contributions(rows[sample.round().astype(np.intp)])
+        return contributions.mean(axis=0)
 
     def _as_if_fitted(self, run, rows):
         """Return the attributes of a detector whose training ended here."""
@@ -360,6 +364,25 @@ class IMDetector(
         for terms in scorer.terms(data, member_weights.to(data.device)):
             total += terms.cpu().numpy().T
         return finite(total / self.score_scale_.size, nan=FLOAT32_MAX)
+
+    def _gradient_products(self, X):
+        """Return the inner products, (M, n, n), of the gradients of rows' losses."""
+        import torch
+
+        from skim import nets
+
+        rows = self.scaler_.transform(self._validate_new(X))
+        device = nets.device_or_cpu(self.device_)
+        state = rows.T, self.weights_[-1], self.statistics_[-1], self.noise_
+        with nets.compute(effective_n_jobs(self.n_jobs)):
+            x, weights, statistics, noise = (
+                None if part is None else torch.tensor(part, device=device)
+                for part in state
+            )
+            products = nets.gradient_products(
+                self._shape(), weights, statistics, x, noise
+            )
+        return products.cpu().numpy().astype(np.float64)
 
     def _moments_of_stage(self, stage):
         """Return which stages count if the training ends with `stage`."""

@@ -34,12 +34,15 @@ def keep_stages(detector, log, rows):
         detector.stage_ranges_ = np.array(ranges)
 
 
-def staged_scores(detector, rows):
-    """Yield the scores of scaled rows at the end of every stage."""
+def staged_scores(detector, rows, stages=None):
+    """Yield the scores of scaled rows at the end of every stage, or of some of them.
+
+    These are given in ascending order.
+    """
     from skim import nets
 
     totals: dict[int, np.ndarray] = {}
-    for stage in range(len(detector.stages_)):
+    for stage in range(len(detector.stages_)) if stages is None else stages:
         moments = detector._moments_of_stage(stage)
         with nets.compute(effective_n_jobs(detector.n_jobs)):
             for moment in moments:

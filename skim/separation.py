@@ -61,7 +61,7 @@ def fit_two_gaussians(
     >>> fit_two_gaussians(losses).weights.round(2)
     array([0.9, 0.1])
     """
-    scaled, low, width = _scale_to_unit(_validate(values))
+    scaled, low, width = _scale_to_unit(validate_rows(values))
     weights, means, variances = _fit_unit(scaled, max_iter, tol)
     with np.errstate(over="ignore"):
         means = 2 * (low + width * means)
@@ -95,7 +95,7 @@ def separation(losses: ArrayLike) -> np.ndarray:
     >>> float(separation([0.0, 0.0, 0.1, 0.9, 1.0])) > 0.6
     True
     """
-    scaled, _, _ = _scale_to_unit(_validate(losses))
+    scaled, _, _ = _scale_to_unit(validate_rows(losses))
     _, means, variances = _fit_unit(scaled)
     between_means = np.diff(means, axis=-1)[..., 0]
     between_variances = np.diff(variances, axis=-1)[..., 0]
@@ -126,7 +126,7 @@ def split_point(losses: ArrayLike) -> float:
     >>> 1.2 < split_point([1.0, 1.1, 1.2, 1.0, 1.1, 9.0, 10.0]) < 9.0
     True
     """
-    values = _validate(losses)
+    values = validate_rows(losses)
     if values.ndim != 1:
         raise ValueError(f"Expected one row of losses, not {values.ndim} dimensions.")
     values = thinned(values)
@@ -150,16 +150,17 @@ def weighted_densities(mixture, values):
     return _densities(values[None], _rows_of(mixture))[:, 0]
 
 
-def thinned(values):
+def thinned(values, max_values=MAX_VALUES):
     """Sort values; of very many, return evenly spaced order statistics."""
     values = np.sort(values)
-    if len(values) <= MAX_VALUES:
+    if len(values) <= max_values:
         return values
-    ranks = np.linspace(0, len(values) - 1, MAX_VALUES).round().astype(np.intp)
+    ranks = np.linspace(0, len(values) - 1, max_values).round().astype(np.intp)
     return values[ranks]
 
 
-def _validate(values):
+def validate_rows(values):
+    """Return finite values, at least two a row, as float64."""
     values = np.asarray(values, dtype=np.float64)
     if values.ndim == 0 or values.shape[-1] < 2 or not np.isfinite(values).all():
         raise ValueError("Expected finite values, at least two of them a row.")

@@ -2,6 +2,7 @@
 
 from skim.nets._autoencoder import AutoencoderShape, StackedAutoencoder
 from skim.nets._device import compute, device_or_cpu, resolve_device
+from skim.nets._gradients import gradient_products
 from skim.nets._moments import BestMoments
 from skim.nets._optim import Adam, GradientDescent
 from skim.nets._run import NonFiniteLossError, Run, half_sum, keep_low_losses
@@ -23,6 +24,7 @@ __all__ = [
     "VAEShape",
     "compute",
     "device_or_cpu",
+    "gradient_products",
     "half_sum",
     "keep_low_losses",
     "resolve_device",

@@ -71,6 +71,16 @@ class AutoencoderShape:
         torch.baddbmm(x, w["decode"], hidden, beta=-1.0, out=residual)
         return hidden, residual
 
+    def traced_losses(self, linear, statistics, x, noise):
+        """Losses of rows under fixed members, by steps that torch can follow.
+
+        As of a :class:`VAEShape`, but without statistics and noise.
+        """
+        hidden = linear("encode", x)
+        if self.activation != "identity":
+            hidden = getattr(torch, self.activation)(hidden)
+        return (linear("decode", hidden) - x).square().sum(1)
+
 
 class StackedAutoencoder:
     """Members of an autoencoder in training.

@@ -151,6 +151,42 @@ class VAEShape:
         share = torch.softmax(log_ratio, dim=1).unsqueeze(1)
         return losses, per_feature.mul_(share).sum(2)
 
+    def traced_losses(self, linear, statistics, x, noise):
+        """Losses of rows under fixed members, by steps that torch can follow.
+
+        Parameters
+        ----------
+        linear : callable
+            Called with the name of a layer and its input; returns its output.
+        statistics : Tensor of shape (M, Q)
+        x : Tensor of shape (M, p, C)
+        noise : Tensor of shape (M, L, K)
+
+        Returns
+        -------
+        losses : Tensor of shape (M, C)
+        """
+        running = self.statistics.views(statistics)
+
+        def block(name, inputs):
+            centred = linear(name, inputs) - running[f"{name}_mean"]
+            normed = centred * (running[f"{name}_var"] + EPS).rsqrt()
+            return torch.nn.functional.leaky_relu(normed, SLOPE)
+
+        def head(name, inputs):
+            mean, log_var = linear(name, inputs).chunk(2, dim=1)
+            return mean, log_var.clamp(*LOG_VAR_RANGE)
+
+        mean, log_var = head("latent", block("encode_2", block("encode_1", x)))
+        spread = (0.5 * log_var).exp().unsqueeze(2) * noise.unsqueeze(3)
+        z = mean.unsqueeze(2) + spread
+        m, v = head("output", block("decode_2", block("decode_1", z.flatten(2))))
+        m, v = (part.unflatten(2, z.shape[2:]) for part in (m.sigmoid(), v))
+        per_feature = v + 0.5 * (x.unsqueeze(2) - m).square() * (-v).exp()
+        log_ratio = 0.5 * (noise.square().sum(1).unsqueeze(2) - z.square().sum(1))
+        log_ratio = log_ratio + 0.5 * log_var.sum(1).unsqueeze(1) - per_feature.sum(1)
+        return math.log(noise.shape[2]) - torch.logsumexp(log_ratio, dim=1)
+
 
 class StackedVAE:
     """Members of a VAE in training.

@@ -1,0 +1,26 @@
+"""Judging outlier detectors, with labels and without.
+
+Importing this module makes its scorers known to scikit-learn by their names.
+"""
+
+from skim._criteria import excess_mass, gradient_cohesion, loss_entropy, mass_volume
+from skim.metrics._labelled import (
+    outlier_average_precision_score,
+    outlier_roc_auc_score,
+)
+from skim.metrics._scorers import get_scorer, get_scorer_names, register
+from skim.separation import separation
+
+__all__ = [
+    "excess_mass",
+    "get_scorer",
+    "get_scorer_names",
+    "gradient_cohesion",
+    "loss_entropy",
+    "mass_volume",
+    "outlier_average_precision_score",
+    "outlier_roc_auc_score",
+    "separation",
+]
+
+register()

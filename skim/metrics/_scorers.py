@@ -1,0 +1,187 @@
+"""Scorers by name, for searches and cross-validation."""
+
+import copy
+
+import numpy as np
+from sklearn.metrics import get_scorer as get_scorer_of_sklearn
+from sklearn.metrics import make_scorer
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_array
+
+from skim._base import IMDetector
+from skim._criteria import excess_mass, gradient_cohesion, loss_entropy, mass_volume
+from skim.metrics._labelled import (
+    outlier_average_precision_score,
+    outlier_roc_auc_score,
+)
+from skim.separation import separation, thinned
+
+RESPONSES = ("score_samples", "decision_function")
+N_REFERENCE = 10_000  # points that measure volumes
+N_GRADIENTS = 256  # rows whose gradients are compared
+SEED = 0
+
+
+class LabelFreeScorer:
+    """A scorer that looks at an estimator and at data, never at labels.
+
+    Parameters
+    ----------
+    name : str
+    function : callable
+        From an estimator and data to a number; the larger, the better.
+    """
+
+    def __init__(self, name, function):
+        self.name = name
+        self.function = function
+
+    def __call__(self, estimator, X, y=None):
+        """Judge an estimator by data; labels are ignored."""
+        return float(self.function(estimator, X))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.name!r})"
+
+
+def _separation(estimator, X):
+    return separation(thinned(_losses(estimator, X)))
+
+
+def _neg_loss_entropy(estimator, X):
+    return -loss_entropy(_losses(estimator, X))
+
+
+def _excess_mass(estimator, X):
+    return excess_mass(*_scores_and_reference(estimator, X))
+
+
+def _neg_mass_volume(estimator, X):
+    return -mass_volume(*_scores_and_reference(estimator, X))
+
+
+def _gradient_cohesion(estimator, X):
+    detector, X = _last_step_and_data(estimator, X)
+    if not isinstance(detector, IMDetector):
+        raise TypeError(
+            "Gradients can be compared in skim's own detectors only, not in "
+            f"{type(detector).__name__}."
+        )
+    n_rows = X.shape[0]
+    if n_rows > N_GRADIENTS:
+        chosen = np.random.RandomState(SEED).choice(n_rows, N_GRADIENTS, replace=False)
+        X = X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]
+    return gradient_cohesion(detector._gradient_products(X)).mean()
+
+
+def _losses(estimator, X):
+    return -_scores(estimator, X)
+
+
+def _scores(estimator, X):
+    for name in RESPONSES:
+        if hasattr(estimator, name):
+            return np.asarray(getattr(estimator, name)(X), dtype=np.float64)
+    raise TypeError(f"{type(estimator).__name__} has none of {', '.join(RESPONSES)}.")
+
+
+def _scores_and_reference(estimator, X):
+    """Score rows, and points that are spread evenly over the box around them."""
+    detector, X = _last_step_and_data(estimator, X)
+    values = check_array(X, dtype=np.float64)
+    low, high = values.min(axis=0), values.max(axis=0)
+    # Not high - low, which need not be a float64.
+    share = np.random.RandomState(SEED).uniform(size=(N_REFERENCE, values.shape[1]))
+    points = low * (1 - share) + high * share
+    if hasattr(X, "iloc"):
+        points = type(X)(points, columns=X.columns)
+    return _scores(detector, X), _scores(detector, points)
+
+
+def _last_step_and_data(estimator, X):
+    """Return the detector at the end of a Pipeline, and the data as it sees it."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    if isinstance(estimator, Pipeline):
+        if len(estimator.steps) > 1:
+            X = estimator[:-1].transform(X)
+        estimator = estimator[-1]
+    return estimator, X if hasattr(X, "shape") else np.asarray(X)
+
+
+_LABELLED = {
+    "outlier_roc_auc": outlier_roc_auc_score,
+    "outlier_average_precision": outlier_average_precision_score,
+}
+
+_LABEL_FREE = {
+    "loss_separation": _separation,
+    "neg_loss_entropy": _neg_loss_entropy,
+    "gradient_cohesion": _gradient_cohesion,
+    "excess_mass": _excess_mass,
+    "neg_mass_volume": _neg_mass_volume,
+}
+
+_SCORERS = {
+    **{
+        name: make_scorer(metric, response_method=RESPONSES)
+        for name, metric in _LABELLED.items()
+    },
+    **{name: LabelFreeScorer(name, judge) for name, judge in _LABEL_FREE.items()},
+}
+
+
+def get_scorer_names():
+    """Get the names of the scorers of this package.
+
+    Returns
+    -------
+    names : list of str
+        Names that `get_scorer` takes, and once `skim.metrics` has been imported, the
+        `scoring` of scikit-learn's own tools as well.
+
+    Examples
+    --------
+    >>> from skim.metrics import get_scorer_names
+    >>> "outlier_roc_auc" in get_scorer_names()
+    True
+    """
+    return sorted(_SCORERS)
+
+
+def get_scorer(scoring):
+    """Get a scorer by its name.
+
+    Parameters
+    ----------
+    scoring : str or callable
+        One of :func:`get_scorer_names`, or of scikit-learn's own; what can be called
+        is returned as it is.
+
+    Returns
+    -------
+    scorer : callable
+        To be called with a fitted estimator, data and, if it needs them, labels.
+
+    Examples
+    --------
+    >>> from skim import ALTBIDetector
+    >>> from skim.datasets import load_wine_outliers
+    >>> from skim.metrics import get_scorer
+    >>> X, y = load_wine_outliers(return_X_y=True)
+    >>> detector = ALTBIDetector(random_state=0).fit(X)
+    >>> get_scorer("outlier_roc_auc")(detector, X, y) > 0.9
+    True
+    """
+    if isinstance(scoring, str) and scoring in _SCORERS:
+        return copy.deepcopy(_SCORERS[scoring])
+    return get_scorer_of_sklearn(scoring)
+
+
+def register():
+    """Make the names known to scikit-learn, as far as it can be told."""
+    try:
+        from sklearn.metrics._scorer import _SCORERS as known
+    except ImportError:  # there is no public way to do this
+        return
+    for name, scorer in _SCORERS.items():
+        known.setdefault(name, scorer)

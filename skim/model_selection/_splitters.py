@@ -1,0 +1,135 @@
+"""Ways to split data that contains outliers."""
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.validation import _num_samples
+
+from skim._labels import outlier_mask
+
+
+class OutlierKFold(StratifiedKFold):
+    """Folds that share out the outliers evenly.
+
+    Outliers are few, and files often have them at one end, so that plain folds may
+    have none at all. `GridSearchCV` and `cross_val_score` use plain folds for
+    outlier detectors, unless told otherwise.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at most the number of outliers.
+
+    shuffle : bool, default=False
+        Whether to shuffle the inliers, and the outliers, before they are shared out.
+
+    random_state : int, RandomState instance or None, default=None
+        Controls the shuffling. Pass an int for the same folds in every call.
+
+    See Also
+    --------
+    InSampleSplit : All rows train and all are scored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skim.model_selection import OutlierKFold
+    >>> y = np.array([0] * 10 + [1] * 2)
+    >>> for train, test in OutlierKFold(n_splits=2).split(np.zeros((12, 1)), y):
+    ...     print(y[train].sum(), y[test].sum())
+    1 1
+    1 1
+    """
+
+    def __init__(self, n_splits=5, *, shuffle=False, random_state=None):
+        super().__init__(n_splits, shuffle=shuffle, random_state=random_state)
+
+    def split(self, X, y=None, groups=None):
+        """Generate indices of the rows to train on and to test on.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data, of which only the length matters.
+
+        y : array-like of shape (n_samples,)
+            Labels: 0 and 1 for outliers, or +1 and -1 for outliers.
+
+        groups : Ignored
+            Not used, present for API consistency by convention.
+
+        Yields
+        ------
+        train : ndarray
+            Indices of the rows to train on.
+
+        test : ndarray
+            Indices of the rows to test on.
+        """
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} needs labels y; without them, use KFold or "
+                "InSampleSplit."
+            )
+        is_outlier = outlier_mask(y, _num_samples(X))
+        fewest = min(is_outlier.sum(), len(is_outlier) - is_outlier.sum())
+        if fewest < self.n_splits:
+            raise ValueError(
+                f"{self.n_splits} folds need as many inliers and outliers each, but of "
+                f"one kind there are {fewest} only; lower n_splits."
+            )
+        yield from super().split(X, is_outlier)
+
+
+class InSampleSplit:
+    """The one split in which all rows train and all are scored.
+
+    This is how outliers are sought in a table as it is: what was trained on is what
+    is to be judged. Use it as the `cv` of a search with a scorer that needs no
+    labels, or to measure as the benchmarks of outlier detection do.
+
+    See Also
+    --------
+    OutlierKFold : Folds that share out the outliers evenly.
+
+    Examples
+    --------
+    >>> from skim.model_selection import InSampleSplit
+    >>> list(InSampleSplit().split([[1.0], [2.0]]))
+    [(array([0, 1]), array([0, 1]))]
+    """
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        """Return the number of splits, which is 1.
+
+        Parameters
+        ----------
+        X, y, groups : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        n_splits : int
+        """
+        return 1
+
+    def split(self, X, y=None, groups=None):
+        """Generate the indices of all rows, twice.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data, of which only the length matters.
+
+        y, groups : Ignored
+            Not used, present for API consistency by convention.
+
+        Yields
+        ------
+        train, test : ndarray
+            Indices of all rows.
+        """
+        rows = np.arange(_num_samples(X))
+        yield rows, rows.copy()

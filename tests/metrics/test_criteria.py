@@ -1,0 +1,166 @@
+"""Criteria that need no labels."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.base import clone
+from sklearn.ensemble import IsolationForest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skim.metrics import (
+    excess_mass,
+    get_scorer,
+    get_scorer_names,
+    gradient_cohesion,
+    loss_entropy,
+    mass_volume,
+)
+
+LABEL_FREE = [name for name in get_scorer_names() if not name.startswith("outlier_")]
+
+losses_of_rows = hnp.arrays(
+    np.float64, st.integers(2, 50), elements=st.floats(-1e6, 1e6, allow_nan=False)
+)
+
+
+def test_entropy_by_hand():
+    shares = np.array([0.1, 0.2, 0.3, 0.4])
+    expected = -(shares * np.log(shares)).sum()
+    assert loss_entropy(7 * shares) == pytest.approx(expected)
+    assert loss_entropy([0.0, 0.0, 5.0]) == 0.0
+    assert loss_entropy([3.0, 3.0, 3.0]) == pytest.approx(np.log(3))
+    assert loss_entropy([-2.0, -2.0, 3.0]) == 0.0
+    np.testing.assert_allclose(
+        loss_entropy([7 * shares, np.ones(4)]), [expected, np.log(4)]
+    )
+
+
+@given(losses_of_rows)
+def test_entropy_has_its_bounds(losses):
+    entropy = loss_entropy(losses)
+    assert -1e-9 <= entropy <= np.log(len(losses)) + 1e-9
+
+
+@given(losses_of_rows.map(np.abs), st.floats(1e-3, 1e3))
+def test_entropy_ignores_the_scale(losses, factor):
+    assert loss_entropy(factor * losses) == pytest.approx(loss_entropy(losses))
+
+
+def test_excess_mass_by_hand():
+    # Level sets: half of the rows in a quarter of the space, or all in all of it.
+    scores, reference = [1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0]
+    masses, volumes = np.array([0.5, 1.0]), np.array([2 / 4, 4 / 4])
+    levels = np.linspace(0, 0.1, 1001)  # the curve is 0.9 at 0.1
+    curve = (masses - levels[:, None] * volumes).max(axis=1)
+    assert excess_mass(scores, reference) == pytest.approx(np.trapezoid(curve, levels))
+
+
+def test_mass_volume_by_hand():
+    scores, reference = np.r_[np.zeros(95), -np.ones(5)], np.r_[0.0, np.full(8, -1.0)]
+    # Up to 95 % of the rows, one point and the one that is always counted; then all.
+    small, share = 2 / 10, (0.95 - 0.9) / (0.999 - 0.9)
+    expected = share * small + (1 - share) * 1.0
+    assert mass_volume(scores, reference) == pytest.approx(expected, abs=1e-3)
+
+
+def test_tight_level_sets_are_better():
+    rng = np.random.default_rng(0)
+    rows, space = rng.normal(size=(500, 2)), rng.uniform(-5, 5, size=(2000, 2))
+
+    def scores(points, width):
+        return -np.abs(points / width).max(axis=1)
+
+    fitting, skewed = [1, 1], [1, 8]
+    for measure, sign in ((excess_mass, 1), (mass_volume, -1)):
+        good, bad = (
+            sign * measure(scores(rows, width), scores(space, width))
+            for width in (fitting, skewed)
+        )
+        assert good > bad
+
+
+@settings(max_examples=30)
+@given(losses_of_rows, losses_of_rows)
+def test_curves_are_finite_whatever_the_scores(scores, reference):
+    assert np.isfinite(excess_mass(scores, reference))
+    assert 0 < mass_volume(scores, reference) <= 1
+
+
+def test_cohesion_by_hand():
+    gradients = np.zeros((10, 3))
+    gradients[:8, 0] = 1.0
+    gradients[8:, 1] = 5.0
+    # Alike within, at right angles between.
+    assert gradient_cohesion(gradients @ gradients.T) == pytest.approx(1.0)
+    gradients[8:, 1] = 0.0
+    gradients[8:, 0] = 5.0
+    assert gradient_cohesion(gradients @ gradients.T) == pytest.approx(0.0)
+    gradients[8:, 0] = -5.0
+    products = gradients @ gradients.T
+    assert gradient_cohesion(products) == pytest.approx(2.0)
+    np.testing.assert_allclose(gradient_cohesion([products, products]), [2.0, 2.0])
+
+
+def test_cohesion_without_gradients_is_zero():
+    assert gradient_cohesion(np.zeros((6, 6))) == 0.0
+
+
+@pytest.mark.parametrize("products", [np.ones(5), np.ones((3, 4)), np.ones((3, 3))])
+def test_cohesion_refuses_what_is_not_a_matrix_of_products(products):
+    with pytest.raises(ValueError, match="square matrices"):
+        gradient_cohesion(products)
+
+
+@pytest.mark.parametrize("measure", [loss_entropy, gradient_cohesion])
+def test_gaps_are_refused(measure):
+    with pytest.raises(ValueError, match="finite values"):
+        measure([[np.nan, 1.0], [1.0, 1.0]])
+
+
+@pytest.mark.parametrize("name", LABEL_FREE)
+def test_scorers_look_at_no_labels(name, quick, table):
+    detector = quick().fit(table)
+    scorer = get_scorer(name)
+    value = scorer(detector, table)
+    assert np.isfinite(value)
+    assert scorer(detector, table, np.zeros(len(table))) == value
+    assert scorer(detector, table) == value
+
+
+@pytest.mark.parametrize("name", LABEL_FREE)
+def test_scorers_see_what_the_last_step_sees(name, quick, table):
+    pipeline = make_pipeline(StandardScaler(), quick()).fit(table)
+    scaled = pipeline[0].transform(table)
+    alone = clone(pipeline[-1]).fit(scaled)
+    scorer = get_scorer(name)
+    assert scorer(pipeline, table) == scorer(alone, scaled)
+
+
+@pytest.mark.parametrize("name", LABEL_FREE)
+def test_scorers_and_detectors_of_others(name, table):
+    detector = IsolationForest(random_state=0).fit(table)
+    if name == "gradient_cohesion":
+        with pytest.raises(TypeError, match="not in IsolationForest"):
+            get_scorer(name)(detector, table)
+    else:
+        assert np.isfinite(get_scorer(name)(detector, table))
+
+
+def test_scorers_take_frames(quick, table):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(table, columns=list("abcdef"))
+    detector = quick().fit(frame)
+    for name in LABEL_FREE:
+        value = get_scorer(name)(detector, frame)
+        assert value == get_scorer(name)(quick().fit(table), table)
+
+
+def test_scorers_survive_the_largest_numbers(quick):
+    rng = np.random.default_rng(0)
+    table = 1e300 * rng.uniform(-1, 1, size=(40, 3))
+    detector = quick().fit(table)
+    for name in LABEL_FREE:
+        assert np.isfinite(get_scorer(name)(detector, table))

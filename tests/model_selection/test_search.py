@@ -1,0 +1,354 @@
+"""A search over epochs gives what a grid search gives."""
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.ensemble import IsolationForest
+from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from skim import ALTBIDetector, IMAutoencoderDetector
+from skim._monitor import Monitor
+from skim.metrics import get_scorer, get_scorer_names
+from skim.model_selection import EpochSearchCV, InSampleSplit, OutlierKFold
+from skim.nets import NonFiniteLossError
+
+CV = OutlierKFold(2)
+AUC = get_scorer("outlier_roc_auc")
+
+
+def assert_same_search(estimator, grid, X, y, **params):
+    """Assert that both searches agree to the last bit; return ours."""
+    params = {"cv": CV, "scoring": AUC} | params
+    fit_params = params.pop("fit_params", {})
+    theirs = GridSearchCV(clone(estimator), grid, **params).fit(X, y, **fit_params)
+    ours = EpochSearchCV(clone(estimator), grid, **params).fit(X, y, **fit_params)
+    assert list(ours.cv_results_) == list(theirs.cv_results_)
+    assert ours.cv_results_["params"] == theirs.cv_results_["params"]
+    for name, column in theirs.cv_results_.items():
+        if name == "params" or name.endswith("_time"):
+            continue
+        np.testing.assert_array_equal(ours.cv_results_[name], column, err_msg=name)
+        mask = np.ma.getmaskarray(column)
+        np.testing.assert_array_equal(np.ma.getmaskarray(ours.cv_results_[name]), mask)
+    for name in ("best_params_", "best_score_", "best_index_", "multimetric_"):
+        assert hasattr(ours, name) == hasattr(theirs, name)
+        assert getattr(ours, name, None) == getattr(theirs, name, None)
+    assert ours.n_splits_ == theirs.n_splits_
+    if params.get("refit", True):
+        np.testing.assert_array_equal(ours.score_samples(X), theirs.score_samples(X))
+        np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+        assert ours.score(X, y) == theirs.score(X, y)
+    return ours
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (1, -1)])
+def test_results_are_those_of_a_grid_search(quick, table, is_outlier, labels):
+    y = np.where(is_outlier, labels[1], labels[0])
+    grid = {"epochs": [4, 1, 5], "learning_rate": [1e-3, 1e-2]}
+    assert_same_search(quick(), grid, table, y)
+
+
+def test_the_papers_settings_too(table, is_outlier):
+    detector = ALTBIDetector.paper(n_importance=2, random_state=0)
+    assert_same_search(detector, {"epochs": [2, 6]}, table, is_outlier)
+
+
+def test_several_scores_and_those_of_the_training_rows(quick, table, is_outlier):
+    scoring = {name: get_scorer(name) for name in get_scorer_names()}
+    assert_same_search(
+        quick(),
+        {"epochs": [1, 5]},
+        table,
+        is_outlier,
+        scoring=scoring,
+        refit="outlier_average_precision",
+        return_train_score=True,
+    )
+
+
+def flagged(y_true, y_pred):
+    return f1_score(y_true, y_pred == -1, zero_division=0.0)
+
+
+@pytest.mark.parametrize("contamination", ["auto", 0.05])
+def test_thresholds_are_those_of_the_shorter_training(
+    quick, table, is_outlier, contamination
+):
+    estimator = quick(contamination=contamination)
+    scoring = make_scorer(flagged)
+    assert_same_search(
+        estimator, {"epochs": [1, 3, 5]}, table, is_outlier, scoring=scoring
+    )
+
+
+def everything(estimator, X, y):
+    """Return what a scorer can look at, as numbers."""
+    return {
+        "decision": estimator.decision_function(X).sum(),
+        "training": estimator.training_scores_.sum(),
+        "offset": estimator.offset_,
+        "explained": estimator.explain(X, relative=True).sum(),
+        "weights": estimator.weights_.astype(float).sum(),
+        "entries": len(estimator.history_["epoch"]),
+        "epochs": estimator.get_params()["epochs"],
+        "elsewhere": estimator.score_samples(X + 1.0).sum(),
+    }
+
+
+def test_scorers_see_a_detector_as_if_it_had_stopped(quick, table, is_outlier):
+    assert_same_search(
+        quick(),
+        {"epochs": [2, 3, 5]},
+        table,
+        is_outlier,
+        scoring=everything,
+        refit=False,
+    )
+
+
+def pipeline_of(detector):
+    return Pipeline(
+        [("scale", StandardScaler()), ("skip", "passthrough"), ("detect", detector)]
+    )
+
+
+def test_a_pipeline_is_searched_by_its_last_step(quick, table, is_outlier):
+    grid = {
+        "detect__epochs": [1, 5],
+        "scale": [StandardScaler(), MinMaxScaler(), "passthrough"],
+    }
+    assert_same_search(pipeline_of(quick()), grid, table, is_outlier)
+
+
+def test_grids_of_their_own_and_frames(quick, table, is_outlier):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(table, columns=list("abcdef"))
+    grid = [
+        {"detect__epochs": [5, 2], "detect__learning_rate": [1e-3]},
+        {"detect__ema_steps": [0, 3]},
+    ]
+    search = assert_same_search(pipeline_of(quick()), grid, frame, is_outlier)
+    assert list(search.feature_names_in_) == list("abcdef")
+
+
+def test_the_detector_itself_may_be_searched(quick, table, is_outlier):
+    grid = {
+        "detect": [quick(), ALTBIDetector(random_state=1)],
+        "detect__epochs": [1, 3],
+    }
+    params = {"cv": CV, "scoring": AUC}
+    theirs = GridSearchCV(pipeline_of(quick()), grid, **params).fit(table, is_outlier)
+    ours = EpochSearchCV(pipeline_of(quick()), grid, **params).fit(table, is_outlier)
+    expected = theirs.cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], expected)
+
+
+class Counting(TransformerMixin, BaseEstimator):
+    """Counts its calls; is the same object in all of a fold's candidates."""
+
+    calls: list = []
+
+    def fit(self, X, y=None):
+        self.calls.append("fit")
+        return self
+
+    def transform(self, X):
+        self.calls.append("transform")
+        return X * 1.0
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+def test_there_is_one_training_a_fold(quick, table, is_outlier, monkeypatch):
+    Counting.calls.clear()
+    trained = []
+    cls = type(quick())
+    fit = cls._fit
+    monkeypatch.setattr(
+        cls,
+        "_fit",
+        lambda self, *a, **k: (trained.append(self.epochs), fit(self, *a, **k))[1],
+    )
+    pipeline = make_pipeline(Counting(), quick())
+    name = pipeline.steps[-1][0]
+    EpochSearchCV(
+        pipeline, {f"{name}__epochs": [1, 2, 5]}, cv=CV, scoring=AUC, refit=False
+    ).fit(table, is_outlier)
+    assert trained == [5, 5]
+    # A fold's rows are prepared once to train and once to be scored.
+    assert Counting.calls == ["fit", "transform", "transform"] * 2
+
+
+def test_names_will_do(quick, table, is_outlier):
+    for scoring in ("outlier_roc_auc", ["outlier_roc_auc", "loss_separation"]):
+        search = EpochSearchCV(
+            quick(), {"epochs": [1, 5]}, cv=CV, scoring=scoring, refit="outlier_roc_auc"
+        ).fit(table, is_outlier)
+        assert search.best_score_ > 0.5
+    with pytest.raises(ValueError, match="no_such"):
+        EpochSearchCV(quick(), {"epochs": [1]}, scoring="no_such").fit(table)
+    with pytest.raises(ValueError, match="twice"):
+        EpochSearchCV(quick(), {"epochs": [1]}, scoring=["excess_mass"] * 2).fit(table)
+
+
+@pytest.mark.parametrize("cv", [None, 2, InSampleSplit()])
+def test_no_labels_are_needed(quick, table, cv):
+    search = EpochSearchCV(
+        quick(), {"epochs": [1, 3, 5]}, scoring="neg_loss_entropy", cv=cv
+    ).fit(table)
+    assert search.best_params_["epochs"] in (1, 3, 5)
+    alone = quick(**search.best_params_).fit(table)
+    np.testing.assert_array_equal(search.score_samples(table), alone.training_scores_)
+
+
+def test_processes_make_no_difference(quick, table, is_outlier):
+    assert_same_search(quick(), {"epochs": [2, 5]}, table, is_outlier, n_jobs=2)
+
+
+def test_a_training_that_goes_astray_spoils_no_shorter_one(
+    table, is_outlier, monkeypatch
+):
+    """A training to more than three epochs fails, as one that diverges does."""
+    record = Monitor.record
+
+    def fail_late(self, *, epoch, **entry):
+        if epoch > 3:
+            raise NonFiniteLossError
+        return record(self, epoch=epoch, **entry)
+
+    monkeypatch.setattr(Monitor, "record", fail_late)
+    detector = IMAutoencoderDetector(n_estimators=1, random_state=0)
+    grid = {"epochs": [2, 4, 3]}
+    params = {"cv": CV, "scoring": AUC}
+    with (
+        pytest.warns(FitFailedWarning, match="diverged"),
+        pytest.warns(UserWarning, match="non-finite"),
+    ):
+        theirs = GridSearchCV(detector, grid, **params).fit(table, is_outlier)
+    with pytest.warns(UserWarning, match="non-finite"):
+        ours = EpochSearchCV(detector, grid, **params).fit(table, is_outlier)
+    expected = theirs.cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(np.isnan(expected), [False, True, False])
+    np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], expected)
+    assert ours.best_params_ == theirs.best_params_
+    with pytest.raises(ValueError, match="diverged"):
+        EpochSearchCV(detector, grid, error_score="raise", **params).fit(
+            table, is_outlier
+        )
+
+
+def test_all_trainings_going_astray_is_an_error(quick, table, is_outlier):
+    search = EpochSearchCV(
+        quick(learning_rate=-1.0), {"epochs": [1, 2]}, cv=CV, scoring=AUC
+    )
+    with pytest.raises(ValueError, match="fits failed"):
+        search.fit(table, is_outlier)
+
+
+BAD_GRIDS = {
+    "from 1 on; param_grid has 0": {"epochs": [0, 5]},
+    "from 1 on; param_grid has 2.5": {"epochs": [2.5]},
+    "from 1 on; param_grid has True": {"epochs": [True]},
+    "from 1 on; param_grid has 'ten'": {"epochs": ["ten"]},
+    "values twice": {"epochs": [3, 5, 3]},
+    "no 'epochs'.*use GridSearchCV": {"learning_rate": [1e-3]},
+    "Invalid parameter 'depth'": {"epochs": [1], "depth": [3]},
+}
+
+
+@pytest.mark.parametrize("message", BAD_GRIDS)
+def test_bad_grids_are_refused(quick, table, is_outlier, message):
+    search = EpochSearchCV(quick(), BAD_GRIDS[message], cv=CV, scoring=AUC)
+    with pytest.raises(ValueError, match=message):
+        search.fit(table, is_outlier)
+
+
+def test_epochs_must_be_those_of_the_last_step(quick, table, is_outlier):
+    search = EpochSearchCV(pipeline_of(quick()), {"epochs": [1, 2]}, scoring=AUC)
+    with pytest.raises(ValueError, match="no 'detect__epochs'"):
+        search.fit(table, is_outlier)
+
+
+def test_other_detectors_are_refused(table):
+    for estimator in (IsolationForest(), make_pipeline(StandardScaler())):
+        with pytest.raises(TypeError, match=r"not (IsolationForest|StandardScaler)"):
+            EpochSearchCV(estimator, {"epochs": [1]}).fit(table)
+
+
+def test_one_class_is_refused(quick, table):
+    search = EpochSearchCV(quick(), {"epochs": [1, 2]}, cv=2, scoring=AUC)
+    with pytest.raises(ValueError, match="y has one class only"):
+        search.fit(table, np.zeros(len(table)))
+    search.set_params(scoring="loss_separation").fit(table, np.zeros(len(table)))
+
+
+def test_sorted_labels_and_plain_folds_get_advice(quick, table, is_outlier):
+    search = EpochSearchCV(
+        quick(), {"epochs": [1]}, cv=5, scoring=AUC, error_score="raise"
+    )
+    with pytest.raises(ValueError, match="OutlierKFold"):
+        search.fit(table, is_outlier)
+
+
+def test_metadata_is_routed(quick, table, is_outlier):
+    """Weights reach the scorer, and groups the splitter, the scikit-learn way."""
+    weights = np.where(np.arange(len(table)) % 3, 1.0, 0.25)
+    groups = np.arange(len(table)) % 2
+    with sklearn.config_context(enable_metadata_routing=True):
+        scaler = StandardScaler().set_fit_request(sample_weight=True)
+        assert_same_search(
+            make_pipeline(scaler, quick().set_params(n_estimators=1)),
+            {f"{type(quick()).__name__.lower()}__epochs": [1, 4]},
+            table,
+            is_outlier,
+            scoring=get_scorer("outlier_roc_auc").set_score_request(sample_weight=True),
+            cv=GroupKFold(2),
+            fit_params={"sample_weight": weights, "groups": groups},
+        )
+
+
+def test_callbacks_hear_of_the_search(quick, table):
+    callback = pytest.importorskip("sklearn.callback")
+    assert callback
+    events = []
+
+    class Listener:
+        def setup(self, estimator, context):
+            events.append("setup")
+
+        def on_fit_task_begin(self, estimator, context):
+            events.append(f"begin {type(estimator).__name__}")
+
+        def on_fit_task_end(self, estimator, context):
+            events.append(f"end {type(estimator).__name__}")
+
+        def teardown(self, estimator, context):
+            events.append("teardown")
+
+    search = EpochSearchCV(quick(), {"epochs": [1, 2]}, scoring="loss_separation", cv=2)
+    search.set_callbacks(Listener()).fit(table)
+    assert events[:2] == ["setup", "begin EpochSearchCV"]
+    assert events[-2:] == ["end EpochSearchCV", "teardown"]
+
+
+def test_verbose_says_how_many_trainings(quick, table, capsys):
+    EpochSearchCV(
+        quick(), {"epochs": [1, 2, 3]}, scoring="loss_separation", cv=2, verbose=1
+    ).fit(table)
+    assert "2 fits for 3 candidates" in capsys.readouterr().out
+
+
+def test_a_search_can_be_cloned_and_pickled(quick, table):
+    search = EpochSearchCV(quick(), {"epochs": [1, 2]}, scoring="excess_mass", cv=2)
+    fitted = pickle.loads(pickle.dumps(clone(search).fit(table)))
+    np.testing.assert_array_equal(
+        fitted.score_samples(table), search.fit(table).score_samples(table)
+    )

@@ -1,0 +1,81 @@
+"""Inner products of gradients against gradients made one by one."""
+
+import pytest
+import torch
+
+from skim.nets import AutoencoderShape, VAEShape, gradient_products
+from skim.nets._workspace import Workspace
+
+N_ROWS, N_MEMBERS, N_FEATURES = 6, 2, 7
+
+
+def vae(n_samples, generator):
+    shape = VAEShape(N_FEATURES, (16, 8), 4)
+    weights = shape.initial_weights(N_MEMBERS, generator).double()
+    statistics = shape.initial_statistics(weights)
+    statistics += torch.rand(statistics.shape, generator=generator)
+    noise = torch.randn(N_MEMBERS, 4, n_samples, generator=generator).double()
+    return shape, weights, statistics, noise
+
+
+def autoencoder(activation, generator):
+    shape = AutoencoderShape(N_FEATURES, 5, activation)
+    weights = shape.initial_weights(N_MEMBERS, generator).double()
+    return shape, weights, weights.new_empty(N_MEMBERS, 0), None
+
+
+@pytest.fixture(params=[1, 3, "tanh", "relu", "sigmoid", "identity"])
+def network(request):
+    generator = torch.Generator().manual_seed(0)
+    make = vae if isinstance(request.param, int) else autoencoder
+    x = torch.rand(N_FEATURES, N_ROWS, generator=generator).double()
+    return *make(request.param, generator), x
+
+
+def linear_layers(shape, weights):
+    views = shape.weights.views(weights)
+
+    def linear(name, inputs):
+        out = torch.bmm(views[name], inputs)
+        if f"{name}_bias" not in views:
+            return out
+        bias = views[f"{name}_bias"]
+        first = out.shape[1] - bias.shape[1]
+        return torch.cat([out[:, :first], out[:, first:] + bias], dim=1)
+
+    return linear
+
+
+def test_products_are_those_of_the_gradients(network):
+    shape, weights, statistics, noise, x = network
+    products = gradient_products(shape, weights, statistics, x, noise)
+    weights = weights.clone().requires_grad_()
+    rows = x.expand(N_MEMBERS, -1, -1)
+    losses = shape.traced_losses(linear_layers(shape, weights), statistics, rows, noise)
+    gradients = torch.stack(
+        [
+            torch.autograd.grad(losses[:, row].sum(), weights, retain_graph=True)[0]
+            for row in range(N_ROWS)
+        ],
+        dim=1,
+    )
+    expected = gradients @ gradients.transpose(1, 2)
+    torch.testing.assert_close(products, expected)
+    assert expected.abs().max() > 0
+
+
+def test_traced_losses_are_the_losses(network):
+    shape, weights, statistics, noise, x = network
+    rows = x.expand(N_MEMBERS, -1, -1)
+    traced = shape.traced_losses(linear_layers(shape, weights), statistics, rows, noise)
+    folded = shape.fold(weights, statistics, noise)
+    losses = shape.losses(folded, x, Workspace(torch.float64, x.device))
+    torch.testing.assert_close(traced, losses)
+
+
+def test_products_can_be_had_in_inference_mode(network):
+    shape, weights, statistics, noise, x = network
+    expected = gradient_products(shape, weights, statistics, x, noise)
+    with torch.inference_mode():
+        made = gradient_products(shape, weights.clone(), statistics, x.clone(), noise)
+    torch.testing.assert_close(made, expected)
