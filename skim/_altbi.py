@@ -6,6 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skim._stopping import Kept, KeptUntilBest, best_epoch, moments_until
 from skim._vae import VAEDetector
 
 
@@ -60,12 +61,18 @@ class ALTBIDetector(VAEDetector):
         Share of each batch, those with the smaller losses, that trains the
         networks after the warm-up.
 
+    stopping : {"separation", "entropy", "cohesion", "excess_mass", \
+            "mass_volume"} or None, default=None
+        Where the training counts as ended: after the epoch where the losses of some
+        rows are best by one of the criteria of :mod:`skim.metrics`, or after the last
+        one.
+
     burn_in : float, default=0.4
-        Part of the epochs before the first snapshot is kept.
+        Part of the epochs, up to that end, before the first snapshot is kept.
 
     n_snapshots : int, default=11
-        Number of snapshots kept, evenly spaced, for scoring. The last is at the
-        end of the training.
+        Number of snapshots kept, evenly spaced, for scoring; at most, if there is a
+        criterion for stopping. The last is where the training counts as ended.
 
     rescale : {"minmax"} or None, default=None
         Whether the losses of each snapshot are scaled to [0, 1], by their range on
@@ -122,7 +129,8 @@ class ALTBIDetector(VAEDetector):
     history_ : dict of str to ndarray
         Record of the training, one element an epoch: "epoch", "update",
         "batch_size", the quantiles of the batch's losses "loss_q05", "loss_q25",
-        "loss_q50", "loss_q75", "loss_q95", and their "separation".
+        "loss_q50", "loss_q75", "loss_q95", their "separation", and the "criterion"
+        by which to stop, which is looked at ever less often.
         ``pandas.DataFrame(detector.history_)`` makes it a table.
 
     snapshot_epochs_ : ndarray of int
@@ -204,6 +212,7 @@ class ALTBIDetector(VAEDetector):
         max_batch_size=512,
         warmup_epochs=10,
         keep_quantile=0.92,
+        stopping=None,
         burn_in=0.4,
         n_snapshots=11,
         rescale=None,
@@ -229,6 +238,7 @@ class ALTBIDetector(VAEDetector):
         self.max_batch_size = max_batch_size
         self.warmup_epochs = warmup_epochs
         self.keep_quantile = keep_quantile
+        self.stopping = stopping
         self.burn_in = burn_in
         self.n_snapshots = n_snapshots
         self.rescale = rescale
@@ -294,31 +304,51 @@ class ALTBIDetector(VAEDetector):
 
     def _moments_of_stage(self, stage):
         is_last = stage == len(self.stages_) - 1
-        epochs = self.snapshot_epochs_ if is_last else self._snapshot_epochs(stage + 1)
+        if is_last:
+            epochs = self.snapshot_epochs_
+        elif self.stopping is None:
+            epochs = self._snapshot_epochs(stage + 1)
+        else:
+            best = best_epoch(self.history_["criterion"][: stage + 1])
+            epochs = self._snapshots_until(best)
         return [int(epoch) - 1 for epoch in epochs]
 
-    def _train(self, run, monitor):
-        from skim.nets import keep_low_losses
+    def _snapshots_until(self, epoch):
+        """Return which epochs count if the training ends where it may end."""
+        moments = moments_until(epoch)
+        moments = [moment for moment in moments if moment > self.burn_in * epoch]
+        if len(moments) <= self.n_snapshots:
+            return moments
+        if self.n_snapshots == 1:
+            return [epoch]
+        places = np.linspace(0, len(moments) - 1, self.n_snapshots).round()
+        return [moments[int(place)] for place in places]
 
-        keep_after = self._snapshot_epochs(self.epochs)
-        kept = []
+    def _train(self, run, monitor):
+        kept = Kept(self) if self.stopping is None else KeptUntilBest(self, run)
         for epoch in range(1, self.epochs + 1):
-            truncates = epoch > self.warmup_epochs and self.keep_quantile < 1
-            weigh = keep_low_losses(self.keep_quantile) if truncates else None
-            for _ in range(self.updates_per_epoch):
-                losses = run.update(self._batch_size_of(epoch - 1), weigh)
+            losses = self._train_epoch(run, epoch)
             run.check_finite(losses)
             stop = monitor.record(
                 epoch=epoch,
                 update=run.n_updates,
                 batch_size=losses.shape[1],
                 losses=losses,
+                criterion=kept.judge(run, epoch),
             )
             run.note_states()
             run.end_stage()
-            if epoch in keep_after or stop:
-                run.keep()
-                kept.append(epoch)
+            kept.offer(run, epoch, is_last=stop)
             if stop:
                 break
-        self.snapshot_epochs_ = np.array(kept)
+        self.snapshot_epochs_, run.snapshots = kept.snapshots()
+
+    def _train_epoch(self, run, epoch):
+        """Train for one epoch, counted from 1; return the losses of its last batch."""
+        from skim.nets import keep_low_losses
+
+        truncates = epoch > self.warmup_epochs and self.keep_quantile < 1
+        weigh = keep_low_losses(self.keep_quantile) if truncates else None
+        for _ in range(self.updates_per_epoch):
+            losses = run.update(self._batch_size_of(epoch - 1), weigh)
+        return losses

@@ -7,7 +7,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skim._base import IMDetector
 from skim._scaling import InputScaler
-from skim.separation import separation
 
 N_WATCHED_ROWS = 256  # whose losses tell when to stop
 
@@ -52,9 +51,11 @@ class IMAutoencoderDetector(IMDetector):
         The optimiser: Adam on the mean loss of a batch, or plain gradient descent
         on half the sum of the losses, as in the theorem.
 
-    stopping : {"separation"} or None, default="separation"
-        Which moment of training counts: the epoch of the largest separation of
-        the losses, or the last one.
+    stopping : {"separation", "entropy", "cohesion", "excess_mass", \
+            "mass_volume"} or None, default="separation"
+        Which moment of training counts, of each member: the epoch where the losses of
+        some rows are best by one of the criteria of :mod:`skim.metrics`, or the last
+        one.
 
     learning_rate : float, default=1e-3
         Step size of the optimiser.
@@ -109,8 +110,9 @@ class IMAutoencoderDetector(IMDetector):
     history_ : dict of str to ndarray
         Record of the training, one element an epoch: "epoch", "update",
         "batch_size", the quantiles of the losses of the watched rows "loss_q05",
-        "loss_q25", "loss_q50", "loss_q75", "loss_q95", and their mean "separation"
-        over the members. ``pandas.DataFrame(detector.history_)`` makes it a table.
+        "loss_q25", "loss_q50", "loss_q75", "loss_q95", their "separation", and the
+        "criterion" by which to stop. ``pandas.DataFrame(detector.history_)`` makes
+        it a table.
 
     weights_ : ndarray of shape (1, n_estimators, n_weights)
         Weights at the kept moments.
@@ -166,7 +168,6 @@ class IMAutoencoderDetector(IMDetector):
         "updates_per_epoch": [Interval(Integral, 1, None, closed="left"), None],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "solver": [StrOptions({"adam", "gd"})],
-        "stopping": [StrOptions({"separation"}), None],
     }
 
     def __init__(
@@ -309,23 +310,23 @@ class IMAutoencoderDetector(IMDetector):
         batch_size = min(self.batch_size or run.n_rows, run.n_rows)
         n_updates = self.updates_per_epoch or run.n_rows // batch_size
         best = BestMoments(run)
-        watched = run.draw_rows(N_WATCHED_ROWS)
+        watch = self._watch(run, N_WATCHED_ROWS)
         for epoch in range(1, self.epochs + 1):
             for _ in range(n_updates):
                 self._update(run)
-            losses = run.fixed_losses(watched)
+            losses = watch.losses(run)
             run.check_finite(losses)
-            separations = separation(losses.cpu().numpy())
+            criterion = watch.judge(run, losses)
             stop = monitor.record(
                 epoch=epoch,
                 update=run.n_updates,
                 batch_size=batch_size,
                 losses=losses,
-                separation=separations.mean(),
+                **self._entry(criterion),
             )
             if self.stopping is None:
-                separations = np.full(self.n_estimators, epoch)  # the later, the better
-            best.offer(run, separations, epoch)
+                criterion = np.full(self.n_estimators, epoch)  # the later, the better
+            best.offer(run, criterion, epoch)
             run.end_stage()
             if stop:
                 break

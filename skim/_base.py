@@ -17,6 +17,7 @@ from skim._monitor import Monitor
 from skim._random import own_random_state
 from skim._scaling import InputScaler
 from skim._staging import keep_stages, new_stage_log, staged_scores
+from skim._stopping import CRITERIA, Watch
 from skim._threshold import ThresholdMixin, between
 from skim._totals import FLOAT32_MAX, finite, range_of, rescaled, sum_members
 from skim.separation import split_point
@@ -54,6 +55,7 @@ class IMDetector(
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "device": [str],
+        "stopping": [StrOptions(set(CRITERIA)), None],
         "store_stages": ["boolean", StrOptions({"auto"})],
         "verbose": ["verbose"],
     }
@@ -91,6 +93,17 @@ class IMDetector(
     def _new_scaler(self, n_features):
         """Return what scales the features to the network's liking."""
         return InputScaler(self.scaling)
+
+    def _watch(self, run, n_rows):
+        """Return what tells when to stop."""
+        return Watch(self.stopping or "separation", run, n_rows, self.noise_)
+
+    def _entry(self, criterion):
+        """Return what the history is to say of the members' criterion."""
+        entry = {} if self.stopping is None else {"criterion": criterion.mean()}
+        if self.stopping in ("separation", None):
+            entry["separation"] = criterion.mean()
+        return entry
 
     def _scoring_noise(self, generator):
         """Return the latent noise that scores are computed with, if any."""

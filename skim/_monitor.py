@@ -34,7 +34,16 @@ class Monitor:
         self._losses = []
         self._separations = []
 
-    def record(self, *, epoch, update, batch_size, losses, separation=None):
+    def record(
+        self,
+        *,
+        epoch,
+        update,
+        batch_size,
+        losses,
+        separation=None,
+        criterion=np.nan,
+    ):
         """Add an entry.
 
         Parameters
@@ -47,6 +56,8 @@ class Monitor:
             Losses of the latest batch, or of rows that are watched.
         separation : float, default=None
             Where it is known already.
+        criterion : float, default=nan
+            By which it is decided when to stop.
 
         Returns
         -------
@@ -55,7 +66,7 @@ class Monitor:
         """
         values = losses.cpu().numpy()
         quantiles = np.quantile(values, QUANTILES)
-        self._entries.append((epoch, update, batch_size, *quantiles))
+        self._entries.append((epoch, update, batch_size, *quantiles, criterion))
         if separation is None:
             # Rows are in random order: the first of each member are as good as any.
             self._losses.append(values[:, : -(-MAX_LOSSES // len(values))].ravel())
@@ -81,6 +92,7 @@ class Monitor:
         """
         columns = ["epoch", "update", "batch_size"]
         columns += [f"loss_q{round(100 * q):02d}" for q in QUANTILES]
+        columns += ["criterion"]
         values = map(np.array, zip(*self._entries, strict=True))
         history = dict(zip(columns, values, strict=True))
         if self._losses:

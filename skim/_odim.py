@@ -3,12 +3,13 @@
 import math
 from numbers import Integral
 
+import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from skim._vae import VAEDetector
-from skim.separation import separation
 
 MAX_UPDATES_BETWEEN_CHECKS = 10
+N_WATCHED_ROWS = 256  # whose losses tell when to stop, unless those of the batch do
 
 
 class ODIMDetector(VAEDetector):
@@ -43,8 +44,16 @@ class ODIMDetector(VAEDetector):
     batch_size : int, default=64
         Rows in a batch.
 
+    stopping : {"separation", "entropy", "cohesion", "excess_mass", \
+            "mass_volume"} or None, default="separation"
+        Which moment of training counts, of each member: that where the losses are
+        best by one of the criteria of :mod:`skim.metrics`, or the last one. The
+        separation is that of the present batch; all others look at the same rows
+        every time.
+
     patience : int, default=300
-        Number of updates without a better separation after which a member stops.
+        Number of updates without a better moment after which a member stops. With
+        `stopping` None, none stops before the last epoch.
 
     learning_rate : float, default=1e-3
         Step size of Adam.
@@ -100,9 +109,9 @@ class ODIMDetector(VAEDetector):
     history_ : dict of str to ndarray
         Record of the training, one element a check: "epoch", "update",
         "batch_size", the quantiles of the batch's losses "loss_q05", "loss_q25",
-        "loss_q50", "loss_q75", "loss_q95", and their mean "separation" over the
-        members still in training. ``pandas.DataFrame(detector.history_)`` makes it
-        a table.
+        "loss_q50", "loss_q75", "loss_q95", their mean "separation" over the
+        members still in training, and the "criterion" by which to stop.
+        ``pandas.DataFrame(detector.history_)`` makes it a table.
 
     weights_ : ndarray of shape (1, n_estimators, n_weights)
         Weights at the kept moments.
@@ -165,6 +174,7 @@ class ODIMDetector(VAEDetector):
         max_width=128,
         epochs=1000,
         batch_size=64,
+        stopping="separation",
         patience=300,
         learning_rate=1e-3,
         weight_decay=5e-7,
@@ -183,6 +193,7 @@ class ODIMDetector(VAEDetector):
         self.max_width = max_width
         self.epochs = epochs
         self.batch_size = batch_size
+        self.stopping = stopping
         self.patience = patience
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
@@ -228,31 +239,35 @@ class ODIMDetector(VAEDetector):
 
     def _train_to_best(self, run, monitor):
         """Train every member until its losses separate no better."""
-        import torch
-
         from skim.nets import BestMoments
 
         batches_per_epoch = max(run.n_rows // self.batch_size, 1)
         check_every = min(MAX_UPDATES_BETWEEN_CHECKS, batches_per_epoch)
         patience = check_every * math.ceil(self.patience / check_every)
-        noise = torch.from_numpy(self.noise_).to(self.device_)
+        by_batch = self.stopping in ("separation", None)
+        watch = self._watch(run, None if by_batch else N_WATCHED_ROWS)
         best = BestMoments(run)
         for epoch in range(1, self.epochs + 1):
             for batch in range(1, batches_per_epoch + 1):
                 self._update(run)
                 if batch % check_every:
                     continue
-                losses = run.fixed_losses(run.batch, noise[run.members])
+                if by_batch:
+                    watch.rows = run.batch
+                losses = watch.losses(run)
                 run.check_finite(losses)
-                separations = separation(losses.cpu().numpy())
-                best.offer(run, separations, run.n_updates)
+                criterion = watch.judge(run, losses)
+                offered = criterion
+                if self.stopping is None:  # the later, the better
+                    offered = np.full(len(run.members), run.n_updates)
+                best.offer(run, offered, run.n_updates)
                 run.end_stage()
                 stop = monitor.record(
                     epoch=epoch,
                     update=run.n_updates,
                     batch_size=losses.shape[1],
                     losses=losses,
-                    separation=separations.mean(),
+                    **self._entry(criterion),
                 )
                 hopeful = run.n_updates - best.moments[run.members] < patience
                 if stop or not hopeful.any():

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from skim.nets._gradients import gradient_products
 from skim.nets._rows import RowStream
 from skim.nets._workspace import Workspace
 
@@ -35,6 +36,7 @@ class Run:
         self.network = network
         self.optimiser = optimiser
         self.n_rows = len(X)
+        self.device = X.device
         self.n_updates = 0
         self.members = np.arange(len(network.weights))
         self.snapshots = []
@@ -77,6 +79,15 @@ class Run:
         order = torch.randperm(len(X), generator=generator, device=X.device)
         return X[order[:size]].T.contiguous()
 
+    def draw_points(self, size):
+        """Draw points, of shape (p, size), evenly from the box around all rows."""
+        X, generator = self._stream.X, self._stream.generator
+        low, high = (bound.unsqueeze(1) for bound in X.aminmax(dim=0))
+        share = torch.rand(
+            X.shape[1], size, generator=generator, dtype=X.dtype, device=X.device
+        )
+        return torch.lerp(low, high, share)
+
     def check_finite(self, losses):
         """Raise `NonFiniteLossError` unless losses and weights are finite."""
         if not (losses.isfinite().all() and self.network.weights.isfinite().all()):
@@ -109,6 +120,12 @@ class Run:
         network = self.network
         folded = network.shape.fold(network.weights, network.statistics, noise)
         return network.shape.losses(folded, x, self._workspace)
+
+    def gradient_products(self, x, noise=None):
+        """Inner products, (M, C, C), of the gradients of rows `x`, (p, C)."""
+        network = self.network
+        state = network.weights, network.statistics
+        return gradient_products(network.shape, *state, x, noise)
 
     def select(self, chosen):
         """Go on with only some of the present members.

@@ -1,0 +1,178 @@
+"""When to stop, by criteria that need no labels."""
+
+from typing import Any
+
+import numpy as np
+
+from skim._criteria import excess_mass, gradient_cohesion, loss_entropy, mass_volume
+from skim.separation import separation
+
+CRITERIA = ("separation", "entropy", "cohesion", "excess_mass", "mass_volume")
+N_WATCHED_ROWS = 1024  # whose losses tell when all members stop
+N_GRADIENTS = 128  # of the watched rows, those whose gradients are compared
+
+
+def _separation(losses, reference):
+    return separation(losses)
+
+
+def _negative_entropy(losses, reference):
+    return -loss_entropy(losses)
+
+
+def _excess_mass(losses, reference):
+    return [excess_mass(-own, -at) for own, at in zip(losses, reference, strict=True)]
+
+
+def _negative_volume(losses, reference):
+    return [-mass_volume(-own, -at) for own, at in zip(losses, reference, strict=True)]
+
+
+BY_LOSSES = {
+    "separation": _separation,
+    "entropy": _negative_entropy,
+    "excess_mass": _excess_mass,
+    "mass_volume": _negative_volume,
+}
+
+
+class Watch:
+    """Some rows that a training is watched by.
+
+    Parameters
+    ----------
+    criterion : str
+        One of `CRITERIA`.
+    run : Run
+        Before it loses any member.
+    n_rows : int or None
+        How many of its rows to draw, at most; none where they will be given.
+    noise : ndarray of shape (M, L, K) or None
+        The latent noise that rows are scored with.
+    """
+
+    def __init__(self, criterion, run, n_rows, noise):
+        import torch
+
+        self.criterion = criterion
+        self.rows: Any = run.draw_rows(n_rows) if n_rows else None
+        self.noise = None if noise is None else torch.from_numpy(noise).to(run.device)
+        self.reference = None
+        if criterion in ("excess_mass", "mass_volume"):
+            self.reference = run.draw_points(n_rows)
+
+    def losses(self, run):
+        """Return the losses of the rows under each member, (M, n)."""
+        return run.fixed_losses(self.rows, self._noise_of(run))
+
+    def judge(self, run, losses):
+        """Return the criterion of each member; the larger, the better."""
+        if self.criterion == "cohesion":
+            return self._cohesion(run)
+        reference = self._reference_losses(run)
+        judge = BY_LOSSES[self.criterion]
+        return np.asarray(judge(_array(losses), reference))
+
+    def judge_together(self, run):
+        """Return the criterion of all members as one; the larger, the better."""
+        if self.criterion == "cohesion":
+            return float(self._cohesion(run).mean())
+        losses, reference = _array(self.losses(run)), self._reference_losses(run)
+        if reference is not None:
+            reference = reference.mean(axis=0, keepdims=True)
+        judge = BY_LOSSES[self.criterion]
+        return float(judge(losses.mean(axis=0, keepdims=True), reference)[0])
+
+    def _noise_of(self, run):
+        return None if self.noise is None else self.noise[run.members]
+
+    def _reference_losses(self, run):
+        if self.reference is None:
+            return None
+        return _array(run.fixed_losses(self.reference, self._noise_of(run)))
+
+    def _cohesion(self, run):
+        products = run.gradient_products(
+            self.rows[:, :N_GRADIENTS], self._noise_of(run)
+        )
+        return gradient_cohesion(_array(products))
+
+
+def _array(tensor):
+    return tensor.cpu().numpy().astype(np.float64)
+
+
+def moments_until(epoch):
+    """Return epochs that a training can be stopped after, up to one of them.
+
+    They get sparser the later it is: states of all of them have to be kept for some
+    time, and losses change ever more slowly.
+    """
+    moments = [1]
+    while moments[-1] <= epoch:
+        moments.append(moments[-1] + max(1, moments[-1] // 10))
+    return moments[:-1]
+
+
+class Kept:
+    """Snapshots at epochs that are known beforehand."""
+
+    def __init__(self, detector):
+        self.epochs = detector._snapshot_epochs(detector.epochs)
+        self.states = {}
+
+    def judge(self, run, epoch):
+        """Return no criterion."""
+        return np.nan
+
+    def offer(self, run, epoch, is_last):
+        """Keep the present state if it is to count."""
+        if epoch in self.epochs or is_last:
+            self.states[epoch] = run.state()
+
+    def snapshots(self):
+        """Return the epochs of the snapshots, and these."""
+        return np.array(list(self.states)), list(self.states.values())
+
+
+class KeptUntilBest:
+    """Snapshots up to the epoch where a criterion is best, which may be any."""
+
+    def __init__(self, detector, run):
+        self.detector = detector
+        self.watch = detector._watch(run, N_WATCHED_ROWS)
+        self.moments = set(moments_until(detector.epochs))
+        self.criterion = []
+        self.states = {}
+
+    def judge(self, run, epoch):
+        """Return the criterion, or NaN where the training cannot end."""
+        value = self.watch.judge_together(run) if epoch in self.moments else np.nan
+        self.criterion.append(value)
+        return value
+
+    def offer(self, run, epoch, is_last):
+        """Keep the present state; forget those that cannot count any more."""
+        if epoch not in self.moments:
+            return
+        self.states[epoch] = run.state()
+        to_best = self._epochs()
+        still_early = self.detector.burn_in * epoch
+        self.states = {
+            moment: state
+            for moment, state in self.states.items()
+            if moment in to_best or moment > still_early
+        }
+
+    def snapshots(self):
+        """Return the epochs of the snapshots, and these."""
+        epochs = self._epochs()
+        return np.array(epochs), [self.states[epoch] for epoch in epochs]
+
+    def _epochs(self):
+        return self.detector._snapshots_until(best_epoch(self.criterion))
+
+
+def best_epoch(criterion):
+    """Return the first epoch, from 1, of the largest value that is not NaN."""
+    return int(np.nanargmax(criterion)) + 1

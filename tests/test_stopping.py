@@ -1,0 +1,98 @@
+"""Stopping by criteria that need no labels."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
+from skim._stopping import CRITERIA, moments_until
+from skim.metrics import loss_entropy, separation
+
+
+@pytest.fixture(params=CRITERIA)
+def criterion(request):
+    return request.param
+
+
+def test_every_detector_can_stop_by_every_criterion(quick, table, criterion):
+    detector = quick(stopping=criterion).fit(table)
+    assert np.isfinite(detector.score_samples(table)).all()
+    values = detector.history_["criterion"]
+    assert np.isfinite(values[0])
+    again = clone(detector).fit(table)
+    np.testing.assert_array_equal(detector.training_scores_, again.training_scores_)
+
+
+def test_every_stage_equals_a_shorter_training(quick, table, criterion):
+    detector = quick(stopping=criterion, store_stages=True).fit(table)
+    stages = list(detector.staged_score_samples(table[:50]))
+    for n_epochs in range(1, detector.epochs + 1):
+        last = np.flatnonzero(detector.history_["epoch"] <= n_epochs)[-1]
+        shorter = clone(detector).set_params(epochs=n_epochs).fit(table)
+        np.testing.assert_array_equal(stages[last], shorter.score_samples(table[:50]))
+
+
+def test_without_a_criterion_the_last_moment_counts(table):
+    detector = IMAutoencoderDetector(epochs=7, stopping=None, random_state=0).fit(table)
+    assert (detector.best_epochs_ == 7).all()
+    assert np.isnan(detector.history_["criterion"]).all()
+    detector = ODIMDetector(epochs=7, stopping=None, random_state=0).fit(table)
+    assert (detector.best_updates_ == detector.history_["update"][-1]).all()
+    detector = ALTBIDetector(epochs=7, stopping=None, random_state=0).fit(table)
+    assert detector.snapshot_epochs_[-1] == 7
+
+
+def test_altbi_ends_where_the_criterion_is_best(table, criterion):
+    detector = ALTBIDetector(epochs=45, stopping=criterion, random_state=0).fit(table)
+    values = detector.history_["criterion"]
+    looked_at = np.flatnonzero(~np.isnan(values)) + 1
+    assert looked_at.tolist() == moments_until(45)
+    best = 1 + np.nanargmax(values)
+    assert detector.snapshot_epochs_[-1] == best
+    assert (detector.snapshot_epochs_ > 0.4 * best).all()
+    assert len(detector.snapshot_epochs_) <= detector.n_snapshots
+    assert len(detector.weights_) == len(detector.snapshot_epochs_)
+
+
+@pytest.mark.parametrize("n_snapshots", [1, 2, 5])
+def test_no_more_snapshots_than_asked_for(table, n_snapshots):
+    detector = ALTBIDetector(
+        epochs=30, stopping="entropy", n_snapshots=n_snapshots, burn_in=0.0
+    ).fit(table)
+    best = 1 + np.nanargmax(detector.history_["criterion"])
+    assert len(detector.snapshot_epochs_) == min(n_snapshots, best)
+    assert detector.snapshot_epochs_[-1] == best
+
+
+def test_the_entropy_is_that_of_the_rows_losses(table):
+    # All rows are watched here; the last stage's losses are those of one snapshot.
+    detector = ALTBIDetector(
+        epochs=1, stopping="entropy", n_estimators=3, random_state=0
+    ).fit(table)
+    losses = -detector.training_scores_
+    expected = -loss_entropy(losses)
+    assert detector.history_["criterion"][0] == pytest.approx(expected, rel=1e-5)
+    detector.set_params(stopping="separation").fit(table)
+    expected = separation(-detector.training_scores_)
+    assert detector.history_["criterion"][0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_members_of_the_autoencoder_stop_each_at_its_best(table):
+    detector = IMAutoencoderDetector(
+        epochs=30, stopping="separation", n_estimators=4, random_state=0
+    ).fit(table)
+    assert len(set(detector.best_epochs_)) > 1
+
+
+def test_moments_get_sparser():
+    moments = moments_until(300)
+    assert moments[:20] == list(range(1, 21))
+    assert np.diff(moments).max() <= 30
+    assert 40 < len(moments) < 60
+    assert moments_until(50) == [moment for moment in moments if moment <= 50]
+    assert moments_until(1) == [1]
+
+
+def test_unknown_criteria_are_refused(quick, table):
+    with pytest.raises(ValueError, match="stopping"):
+        quick(stopping="patience").fit(table)
