@@ -6,11 +6,12 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skim._resuming import ResumableDetector
 from skim._stopping import Kept, KeptUntilBest, best_epoch, moments_until
 from skim._vae import VAEDetector
 
 
-class ALTBIDetector(VAEDetector):
+class ALTBIDetector(ResumableDetector, VAEDetector):
     """Outlier detector that memorises the inliers under a truncated loss.
 
     Several small variational autoencoders are trained side by side for a limited
@@ -99,6 +100,12 @@ class ALTBIDetector(VAEDetector):
         threshold. With "auto", a mixture of two Gaussians, fitted to the training
         scores, decides where they part; see :func:`skim.separation.split_point`.
 
+    warm_start : bool, default=False
+        Whether `fit` goes on with the training before, up to a larger number of
+        `epochs`, instead of starting anew. On the same rows, the result is the same
+        as that of one long training. What that takes is kept in the detector: all
+        weights of all epochs.
+
     random_state : int, RandomState instance or None, default=None
         Controls the initial weights, the batches and the latent noise. Pass an int
         for the same scores in every call.
@@ -124,7 +131,8 @@ class ALTBIDetector(VAEDetector):
         Threshold: ``decision_function = score_samples - offset_``.
 
     training_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, as `score_samples` gives them.
+        Scores of the training data, as `score_samples` gives them; after
+        `partial_fit`, of a sample of all rows seen.
 
     history_ : dict of str to ndarray
         Record of the training, one element an epoch: "epoch", "update",
@@ -189,6 +197,7 @@ class ALTBIDetector(VAEDetector):
 
     _parameter_constraints: dict = {
         **VAEDetector._parameter_constraints,
+        **ResumableDetector._parameter_constraints,
         "updates_per_epoch": [Interval(Integral, 1, None, closed="left")],
         "batch_growth": [Interval(Real, 1, None, closed="left")],
         "max_batch_size": [Interval(Integral, 2, None, closed="left")],
@@ -222,6 +231,7 @@ class ALTBIDetector(VAEDetector):
         ema_steps=0,
         ema_decay=0.999,
         contamination="auto",
+        warm_start=False,
         random_state=None,
         n_jobs=None,
         device="cpu",
@@ -248,6 +258,7 @@ class ALTBIDetector(VAEDetector):
         self.ema_steps = ema_steps
         self.ema_decay = ema_decay
         self.contamination = contamination
+        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
@@ -325,8 +336,8 @@ class ALTBIDetector(VAEDetector):
         return [moments[int(place)] for place in places]
 
     def _train(self, run, monitor):
-        kept = Kept(self) if self.stopping is None else KeptUntilBest(self, run)
-        for epoch in range(1, self.epochs + 1):
+        kept = Kept(self, run) if self.stopping is None else KeptUntilBest(self, run)
+        for epoch in range(run.n_epochs + 1, self.epochs + 1):
             losses = self._train_epoch(run, epoch)
             run.check_finite(losses)
             stop = monitor.record(
@@ -338,6 +349,7 @@ class ALTBIDetector(VAEDetector):
             )
             run.note_states()
             run.end_stage()
+            run.n_epochs = epoch
             kept.offer(run, epoch, is_last=stop)
             if stop:
                 break
@@ -345,10 +357,16 @@ class ALTBIDetector(VAEDetector):
 
     def _train_epoch(self, run, epoch):
         """Train for one epoch, counted from 1; return the losses of its last batch."""
+        for _ in range(self.updates_per_epoch):
+            losses = self._update_of(run, epoch)
+        return losses
+
+    def _update_of(self, run, epoch):
         from skim.nets import keep_low_losses
 
         truncates = epoch > self.warmup_epochs and self.keep_quantile < 1
         weigh = keep_low_losses(self.keep_quantile) if truncates else None
-        for _ in range(self.updates_per_epoch):
-            losses = run.update(self._batch_size_of(epoch - 1), weigh)
-        return losses
+        return run.update(self._batch_size_of(epoch - 1), weigh)
+
+    def _next_update(self, run):
+        return self._update_of(run, run.n_updates // self.updates_per_epoch + 1)

@@ -5,13 +5,13 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skim._base import IMDetector
+from skim._resuming import ResumableDetector
 from skim._scaling import InputScaler
 
 N_WATCHED_ROWS = 256  # whose losses tell when to stop
 
 
-class IMAutoencoderDetector(IMDetector):
+class IMAutoencoderDetector(ResumableDetector):
     r"""Outlier detector built on a one-hidden-layer autoencoder.
 
     The network is :math:`F(x) = A\,\phi(W x)`, without biases, and a row's loss is
@@ -77,6 +77,12 @@ class IMAutoencoderDetector(IMDetector):
         threshold. With "auto", a mixture of two Gaussians, fitted to the training
         scores, decides where they part; see :func:`skim.separation.split_point`.
 
+    warm_start : bool, default=False
+        Whether `fit` goes on with the training before, up to a larger number of
+        `epochs`, instead of starting anew. On the same rows, the result is the same
+        as that of one long training. What that takes is kept in the detector: all
+        weights of all epochs.
+
     random_state : int, RandomState instance or None, default=None
         Controls the initial weights and the batches. Pass an int for the same
         scores in every call.
@@ -102,7 +108,8 @@ class IMAutoencoderDetector(IMDetector):
         Threshold: ``decision_function = score_samples - offset_``.
 
     training_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, as `score_samples` gives them.
+        Scores of the training data, as `score_samples` gives them; after
+        `partial_fit`, of a sample of all rows seen.
 
     best_epochs_ : ndarray of shape (n_estimators,)
         The epoch at which each member was kept.
@@ -161,7 +168,7 @@ class IMAutoencoderDetector(IMDetector):
     """
 
     _parameter_constraints: dict = {
-        **IMDetector._parameter_constraints,
+        **ResumableDetector._parameter_constraints,
         "hidden_units": [Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions({"tanh", "relu", "sigmoid", "identity"})],
         "train_decoder": ["boolean"],
@@ -187,6 +194,7 @@ class IMAutoencoderDetector(IMDetector):
         ema_steps=0,
         ema_decay=0.999,
         contamination="auto",
+        warm_start=False,
         random_state=None,
         n_jobs=None,
         device="cpu",
@@ -207,6 +215,7 @@ class IMAutoencoderDetector(IMDetector):
         self.ema_steps = ema_steps
         self.ema_decay = ema_decay
         self.contamination = contamination
+        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
@@ -297,7 +306,9 @@ class IMAutoencoderDetector(IMDetector):
     def _update(self, run):
         from skim.nets import half_sum
 
-        run.update(self.batch_size, half_sum if self.solver == "gd" else None)
+        return run.update(self.batch_size, half_sum if self.solver == "gd" else None)
+
+    _next_update = _update
 
     def _new_scaler(self, n_features):
         # Without biases, a row at the origin is always reconstructed. It had
@@ -311,7 +322,9 @@ class IMAutoencoderDetector(IMDetector):
         n_updates = self.updates_per_epoch or run.n_rows // batch_size
         best = BestMoments(run)
         watch = self._watch(run, N_WATCHED_ROWS)
-        for epoch in range(1, self.epochs + 1):
+        if run.n_epochs:
+            best.restore(run)
+        for epoch in range(run.n_epochs + 1, self.epochs + 1):
             for _ in range(n_updates):
                 self._update(run)
             losses = watch.losses(run)
@@ -328,7 +341,9 @@ class IMAutoencoderDetector(IMDetector):
                 criterion = np.full(self.n_estimators, epoch)  # the later, the better
             best.offer(run, criterion, epoch)
             run.end_stage()
+            run.n_epochs = epoch
             if stop:
                 break
         self.best_epochs_ = best.moments
+        run.carried |= best.export()
         run.snapshots.append(best.snapshot())

@@ -60,6 +60,8 @@ class IMDetector(
         "verbose": ["verbose"],
     }
 
+    history_: dict
+
     # What a subclass says ------------------------------------------------------
 
     @abstractmethod
@@ -135,23 +137,56 @@ class IMDetector(
         from skim import nets
 
         # A fit that fails must not leave a detector that counts as fitted.
-        self.__dict__.pop("offset_", None)
+        was_fitted = self.__dict__.pop("offset_", None) is not None
         hooks = FitHooks(self, X, y)
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         self.device_ = nets.resolve_device(self.device)
-        self.scaler_ = self._new_scaler(X.shape[1]).fit(X)
-        self.network_params_ = self._network_params(X.shape[1])
+        past = self._past(X.shape[1]) if was_fitted else None
+        if past is None:
+            self.scaler_ = self._new_scaler(X.shape[1]).fit(X)
+            self.network_params_ = self._network_params(X.shape[1])
         hooks.begin(self._n_entries())
         with nets.compute(effective_n_jobs(self.n_jobs)):
             rows = self.scaler_.transform(X)
-            run = self._fit_network(rows, hooks, watch)
+            run = self._fit_network(rows, hooks, watch, past)
             self._finish(rows, run.snapshots)
             keep_stages(self, run.stages, rows)
+        self._keep_past(run)
         hooks.end()
         return self
 
-    def _fit_network(self, rows, hooks, watch=None):
+    def _fit_network(self, rows, hooks, watch=None, past=None):
         """Train on scaled data; return the finished run."""
+        import torch
+
+        from skim import nets
+
+        def on_entry():
+            if watch is not None:
+                watch(run, rows)
+            with torch.inference_mode(False):
+                return hooks.epoch(lambda: self._as_if_fitted(run, rows))
+
+        monitor = Monitor(
+            type(self).__name__,
+            self._n_entries(),
+            self.verbose,
+            on_entry,
+            past=None if past is None else self.history_,
+        )
+        try:
+            run = self._new_run(rows, past)
+            run.stages = new_stage_log(self, past)
+            self._train(run, monitor)
+        except nets.NonFiniteLossError:
+            raise self._diverged() from None
+        finally:
+            monitor.close()
+        self.history_ = monitor.history()
+        return run
+
+    def _new_run(self, rows, past=None):
+        """Return a run over scaled data that is about to start, or to go on."""
         import torch
 
         from skim import nets
@@ -163,34 +198,27 @@ class IMDetector(
                 "X contains NaN or infinity; fill in or drop those values."
             )
         weights = self._shape().initial_weights(self.n_estimators, generator)
-        noise = self._scoring_noise(generator)
-        self.noise_ = None if noise is None else noise.cpu().numpy()
 
         def new_run():
             network = self._new_network(weights, generator)
             return nets.Run(network, self._new_optimiser(network), data, generator)
 
-        def on_entry():
-            if watch is not None:
-                watch(run, rows)
-            with torch.inference_mode(False):
-                return hooks.epoch(lambda: self._as_if_fitted(run, rows))
-
-        monitor = Monitor(
-            type(self).__name__, self._n_entries(), self.verbose, on_entry
-        )
-        try:
-            warm_up = new_run()
-            self.ema_warm_up(weights, lambda: self._update(warm_up))
+        if past is not None:
             run = new_run()
-            run.stages = new_stage_log(self)
-            self._train(run, monitor)
-        except nets.NonFiniteLossError:
-            raise self._diverged() from None
-        finally:
-            monitor.close()
-        self.history_ = monitor.history()
-        return run
+            run.restore(past)
+            return run
+        noise = self._scoring_noise(generator)
+        self.noise_ = None if noise is None else noise.cpu().numpy()
+        warm_up = new_run()
+        self.ema_warm_up(weights, lambda: self._update(warm_up))
+        return new_run()
+
+    def _past(self, n_features):
+        """Return the training that `fit` is to go on with, or None."""
+        return
+
+    def _keep_past(self, run):
+        """Keep what it takes to go on from here, if that may be asked for."""
 
     def _finish(self, rows, snapshots):
         """Keep the snapshots, score the training data and set the threshold."""

@@ -23,9 +23,12 @@ class Monitor:
         Whether to draw a progress bar on standard error.
     on_entry : callable, default=None
         Called with nothing after each entry; returns whether to stop.
+    past : dict of str to ndarray, default=None
+        History of a training that this one goes on with.
     """
 
-    def __init__(self, name, total, verbose=0, on_entry=None):
+    def __init__(self, name, total, verbose=0, on_entry=None, past=None):
+        self.past = past
         self.name = name
         self.total = total
         self.verbose = verbose
@@ -93,6 +96,8 @@ class Monitor:
         columns = ["epoch", "update", "batch_size"]
         columns += [f"loss_q{round(100 * q):02d}" for q in QUANTILES]
         columns += ["criterion"]
+        if not self._entries:
+            return self.past
         values = map(np.array, zip(*self._entries, strict=True))
         history = dict(zip(columns, values, strict=True))
         if self._losses:
@@ -101,7 +106,12 @@ class Monitor:
             history["separation"] = separation(losses)
         else:
             history["separation"] = np.array(self._separations)
-        return history
+        if self.past is None:
+            return history
+        return {
+            name: np.concatenate([self.past[name], column])
+            for name, column in history.items()
+        }
 
     def _draw(self, done, loss, width=30):
         if self.total is None:

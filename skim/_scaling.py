@@ -1,5 +1,7 @@
 """From a table as it comes to network inputs of about [0, 1]."""
 
+import copy
+
 import numpy as np
 
 # Far beyond any training value; keeps squares of it finite in single precision.
@@ -34,22 +36,55 @@ class InputScaler:
 
     def fit(self, X):
         """Learn the range, mean and standard deviation of each feature."""
-        # Halves, because the range of float64 data need not be a float64.
-        self.half_min_ = np.divide(X.min(axis=0), 2, dtype=np.float64)
-        self.half_range_ = (
-            np.divide(X.max(axis=0), 2, dtype=np.float64) - self.half_min_
-        )
-        # What varies by no more than rounding is constant; its size is its scale.
-        size = np.abs(self.half_min_)
-        constant = self.half_range_ <= 10 * np.finfo(np.float64).eps * size
-        self.half_range_[constant] = np.where(size > 0, size, 1.0)[constant]
+        self.n_seen_ = 0
+        return self.partial_fit(X)
+
+    def partial_fit(self, X):
+        """Learn from more rows, as if they had come together with those before.
+
+        But the wild values of each part are told by that part alone.
+        """
+        past = copy.copy(self) if self.n_seen_ else None
+        self._widen(X, past)
         if self.how == "squash":
             unit = _tame(self._to_unit(X))
             self.mean_ = unit.mean(axis=0)
             unit -= self.mean_
-            self.std_ = _std(unit)
-            self.std_[constant | (self.std_ == 0)] = 1.0
+            self.spread_ = _std(unit)
+            if past is not None:
+                self._merge(past, len(X))
+            self.std_ = self.spread_.copy()
+            self.std_[self.constant_ | (self.std_ == 0)] = 1.0
+        self.n_seen_ += len(X)
         return self
+
+    def _widen(self, X, past):
+        # Halves, because the range of float64 data need not be a float64.
+        self.half_min_ = np.divide(X.min(axis=0), 2, dtype=np.float64)
+        self.half_max_ = np.divide(X.max(axis=0), 2, dtype=np.float64)
+        if past is not None:
+            self.half_min_ = np.minimum(self.half_min_, past.half_min_)
+            self.half_max_ = np.maximum(self.half_max_, past.half_max_)
+        self.half_range_ = self.half_max_ - self.half_min_
+        # What varies by no more than rounding is constant; its size is its scale.
+        size = np.abs(self.half_min_)
+        self.constant_ = self.half_range_ <= 10 * np.finfo(np.float64).eps * size
+        scale = np.where(size > 0, size, 1.0)
+        self.half_range_[self.constant_] = scale[self.constant_]
+
+    def _merge(self, past, n_new):
+        """Merge the moments of past rows with those of new ones."""
+        factor = past.half_range_ / self.half_range_
+        shift = (past.half_min_ - self.half_min_) / self.half_range_
+        past_mean, past_spread = shift + factor * past.mean_, factor * past.spread_
+        share = n_new / (past.n_seen_ + n_new)
+        gap = self.mean_ - past_mean
+        self.mean_ = past_mean + share * gap
+        # The root of a sum of squares, which themselves need not be a float64.
+        within = np.hypot(
+            np.sqrt(1 - share) * past_spread, np.sqrt(share) * self.spread_
+        )
+        self.spread_ = np.hypot(within, np.sqrt(share * (1 - share)) * gap)
 
     def transform(self, X):
         """Return the scaled data in single precision."""

@@ -9,10 +9,19 @@ MAX_AUTO_BYTES = 32 * 2**20
 ATTRIBUTES = ("stage_weights_", "stage_statistics_", "stages_", "stage_ranges_")
 
 
-def new_stage_log(detector):
-    """Return where to note the stages of a training, or None."""
+def new_stage_log(detector, past=None):
+    """Return where to note the stages of a training, or None.
+
+    A training that may have to go on notes all of them.
+    """
     from skim.nets import StageLog
 
+    if getattr(detector, "warm_start", False):
+        log = StageLog(detector.n_estimators)
+        if past is not None:
+            names = ("stage_weights_", "stage_statistics_", "stages_")
+            log.restore(*(getattr(detector, name) for name in names))
+        return log
     if detector.store_stages == "auto":
         if detector._rescales_losses():  # would have to score all rows every time
             return None

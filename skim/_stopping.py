@@ -55,11 +55,20 @@ class Watch:
         import torch
 
         self.criterion = criterion
-        self.rows: Any = run.draw_rows(n_rows) if n_rows else None
+        self.rows: Any = self._kept_or_drawn("rows", run, run.draw_rows, n_rows)
         self.noise = None if noise is None else torch.from_numpy(noise).to(run.device)
         self.reference = None
         if criterion in ("excess_mass", "mass_volume"):
-            self.reference = run.draw_points(n_rows)
+            draw = run.draw_points
+            self.reference = self._kept_or_drawn("points", run, draw, n_rows)
+
+    def _kept_or_drawn(self, name, run, draw, n_rows):
+        """Draw anew, unless a run that goes on has carried what was drawn."""
+        if n_rows is None:
+            return None
+        if f"watched_{name}" not in run.carried:
+            run.carried[f"watched_{name}"] = draw(n_rows)
+        return run.carried[f"watched_{name}"]
 
     def losses(self, run):
         """Return the losses of the rows under each member, (M, n)."""
@@ -117,9 +126,10 @@ def moments_until(epoch):
 class Kept:
     """Snapshots at epochs that are known beforehand."""
 
-    def __init__(self, detector):
+    def __init__(self, detector, run):
         self.epochs = detector._snapshot_epochs(detector.epochs)
-        self.states = {}
+        past = [epoch for epoch in self.epochs if epoch <= run.n_epochs]
+        self.states = {epoch: run.stages.state(epoch - 1) for epoch in past}
 
     def judge(self, run, epoch):
         """Return no criterion."""
@@ -144,6 +154,10 @@ class KeptUntilBest:
         self.moments = set(moments_until(detector.epochs))
         self.criterion = []
         self.states = {}
+        if run.n_epochs:
+            past = sorted(self.moments & set(range(1, run.n_epochs + 1)))
+            self.criterion = detector.history_["criterion"].tolist()
+            self.states = {epoch: run.stages.state(epoch - 1) for epoch in past}
 
     def judge(self, run, epoch):
         """Return the criterion, or NaN where the training cannot end."""

@@ -52,3 +52,19 @@ class BestMoments:
     def snapshot(self):
         """Return the weights and running statistics of the best moments."""
         return self._state
+
+    def export(self):
+        """Return what is needed to go on."""
+        return {
+            "best_criterion": self.criterion,
+            "best_moments": self.moments,
+            "best_weights": self._state[0],
+            "best_statistics": self._state[1],
+        }
+
+    def restore(self, run):
+        """Take up what was exported and has been carried by a run."""
+        past = run.carried
+        self.criterion = past["best_criterion"].cpu().numpy()
+        self.moments = past["best_moments"].cpu().numpy()
+        self._state = past["best_weights"], past["best_statistics"]

@@ -29,6 +29,20 @@ class Adam:
         size = self.learning_rate * correction / (1 - beta_1**self._n_steps)
         self.weights.addcdiv_(self._mean, denominator, value=-size)
 
+    def export(self):
+        """Return what is needed to go on with other weights of the same shape."""
+        return {
+            "gradient_mean": self._mean,
+            "gradient_square": self._square,
+            "n_steps": self._n_steps,
+        }
+
+    def restore(self, parts):
+        """Take up what another optimiser exported."""
+        self._mean.copy_(parts["gradient_mean"])
+        self._square.copy_(parts["gradient_square"])
+        self._n_steps = parts["n_steps"]
+
     def select(self, weights, members):
         """Return the optimiser of only the given members, on their `weights`."""
         chosen = Adam(
@@ -52,3 +66,10 @@ class GradientDescent:
     def step(self, grad):
         """Move the weights against `grad`."""
         self.weights.add_(grad, alpha=-self.learning_rate)
+
+    def export(self):
+        """Return what is needed to go on with other weights: nothing."""
+        return {}
+
+    def restore(self, parts):
+        """Take up what another optimiser exported."""

@@ -40,6 +40,17 @@ class RowStream:
         batch = self.X.index_select(0, rows.reshape(-1))
         return batch.view(-1, size, n_features).transpose(1, 2).contiguous()
 
+    def export(self):
+        """Return where the stream is."""
+        if self._position >= len(self.X):
+            return {}
+        return {"orders": self._orders, "position": self._position}
+
+    def restore(self, parts):
+        """Go to where another stream was, if it had as many rows."""
+        if "orders" in parts and parts["orders"].shape[1] == len(self.X):
+            self._orders, self._position = parts["orders"], parts["position"]
+
     def select(self, members):
         """Go on with only the given members."""
         self.n_members = len(members)

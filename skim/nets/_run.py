@@ -30,6 +30,10 @@ class Run:
         Which of the members at the start are still in the run.
     stages : StageLog or None
         Where to note what the run would have ended with, if anywhere.
+    n_epochs : int
+        Number of epochs so far; whoever trains counts them.
+    carried : dict of str to Tensor or ndarray
+        What else whoever trains needs if the run is to be taken up again.
     """
 
     def __init__(self, network, optimiser, X, generator):
@@ -38,6 +42,8 @@ class Run:
         self.n_rows = len(X)
         self.device = X.device
         self.n_updates = 0
+        self.n_epochs = 0
+        self.carried = {}
         self.members = np.arange(len(network.weights))
         self.snapshots = []
         self.stages = None
@@ -79,6 +85,14 @@ class Run:
         order = torch.randperm(len(X), generator=generator, device=X.device)
         return X[order[:size]].T.contiguous()
 
+    def draw_keys(self, size):
+        """Draw random numbers in [0, 1)."""
+        generator = self._stream.generator
+        keys = torch.rand(
+            size, generator=generator, dtype=torch.float64, device=generator.device
+        )
+        return keys.cpu().numpy()
+
     def draw_points(self, size):
         """Draw points, of shape (p, size), evenly from the box around all rows."""
         X, generator = self._stream.X, self._stream.generator
@@ -100,6 +114,43 @@ class Run:
     def keep(self):
         """Keep the present state as a snapshot."""
         self.snapshots.append(self.state())
+
+    def export(self):
+        """Return all that is needed to take the run up again, as arrays and numbers."""
+        parts = {
+            **self.carried,
+            "weights": self.network.weights,
+            "statistics": self.network.statistics,
+            "generator": self._stream.generator.get_state(),
+            **self.optimiser.export(),
+            **self._stream.export(),
+        }
+        arrays = {
+            name: part.cpu().numpy().copy() if torch.is_tensor(part) else part
+            for name, part in parts.items()
+        }
+        return arrays | {"n_updates": self.n_updates, "n_epochs": self.n_epochs}
+
+    def restore(self, past):
+        """Take up what `export` of another run returned."""
+        parts = {
+            name: torch.tensor(part, device=self.device)
+            if isinstance(part, np.ndarray) and name != "generator"
+            else part
+            for name, part in past.items()
+        }
+        self.network.weights.copy_(parts["weights"])
+        self.network.statistics.copy_(parts["statistics"])
+        self.n_updates, self.n_epochs = past["n_updates"], past["n_epochs"]
+        self.carried = {
+            name: part
+            for name, part in parts.items()
+            if name.startswith(("watched_", "best_"))
+        }
+        if "generator" in past:  # else only the networks are known
+            self._stream.generator.set_state(torch.from_numpy(past["generator"].copy()))
+            self.optimiser.restore(parts)
+            self._stream.restore(parts)
 
     def note_states(self, places=None):
         """Take over the members' present states, or those at `places`, as theirs."""

@@ -45,6 +45,19 @@ class StageLog:
         self._n_states += len(members)
         self._states.append((weights.clone(), statistics.clone()))
 
+    def restore(self, weights, statistics, stages):
+        """Take up what `arrays` of another log returned."""
+        self._states = [tuple(map(torch.tensor, (weights, statistics)))]
+        self._n_states = len(weights)
+        self._stages = list(stages)
+        self._now = self._stages[-1].copy()
+
+    def state(self, stage):
+        """Return the weights and statistics that all members had after a stage."""
+        weights, statistics = map(torch.cat, zip(*self._states, strict=True))
+        places = torch.from_numpy(self._stages[stage])
+        return weights[places], statistics[places]
+
     def end_stage(self):
         """Note which states the members have now."""
         self._stages.append(self._now.copy())

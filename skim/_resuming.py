@@ -1,0 +1,164 @@
+"""Going on with a training: more epochs, or more rows."""
+
+import warnings
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import _fit_context
+from sklearn.utils.validation import validate_data
+
+from skim._base import IMDetector
+from skim._monitor import Monitor
+from skim._staging import ATTRIBUTES
+
+MAX_REMEMBERED_ROWS = 4096  # of a stream, that set the threshold
+
+
+class ResumableDetector(IMDetector):
+    """Base class of the detectors that can go on with a training.
+
+    Warning: this class should not be used directly. Use derived classes instead.
+    """
+
+    epochs: int
+    n_estimators: int
+    verbose: int
+    warm_start: bool
+
+    _parameter_constraints: dict = {
+        **IMDetector._parameter_constraints,
+        "warm_start": ["boolean"],
+    }
+
+    def _past(self, n_features):
+        """Return the training that `fit` is to go on with, or None."""
+        n_epochs = getattr(self, "past_", {}).get("n_epochs", 0)
+        if not self.warm_start or n_epochs == 0:  # or it was a stream
+            return None
+        if self.epochs < n_epochs:
+            raise ValueError(
+                f"epochs={self.epochs}, but {n_epochs} epochs were trained already; "
+                "with warm_start=True, no less can be asked for."
+            )
+        same = self._network_params(n_features) == self.network_params_
+        if not same or self.n_estimators != len(self.past_["weights"]):
+            raise ValueError(
+                "With warm_start=True, the number of features and the number and "
+                "width of the networks must stay as they were."
+            )
+        if self.epochs == n_epochs:
+            warnings.warn(
+                "Warm start without more epochs than before trains nothing.",
+                stacklevel=4,
+            )
+        return self.past_
+
+    def _keep_past(self, run):
+        """Keep what it takes to go on from here, if that may be asked for."""
+        self.__dict__.pop("past_", None)
+        if self.warm_start:
+            self.past_ = run.export()
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None):
+        """Train on some more rows, one pass over them, and forget them.
+
+        For data that comes in parts. How features are scaled follows all rows seen so
+        far, by their running range, mean and standard deviation; a first part that
+        is not like the rest makes for a bad start. The networks as they are after
+        the latest part score; there is no choice of moments, and `epochs`, `stopping`
+        and `n_snapshots` do not count. The threshold is set by a random sample of
+        4,096 of the rows seen so far.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, two at least; some hundreds or more are better.
+
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        self : object
+            The detector. After a `fit`, it goes on with the networks of that.
+        """
+        from skim import nets
+
+        is_first = not hasattr(self, "offset_")
+        X = validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            reset=is_first,
+            ensure_min_samples=2,
+        )
+        if is_first:
+            self.device_ = nets.resolve_device(self.device)
+            self.scaler_ = self._new_scaler(X.shape[1])
+            self.scaler_.n_seen_ = 0
+            self.network_params_ = self._network_params(X.shape[1])
+        self.scaler_.partial_fit(X)
+        with nets.compute(effective_n_jobs(self.n_jobs)):
+            past = None if is_first else self._stream_state()
+            run = self._new_run(self.scaler_.transform(X), past)
+            self._train_once(run, X)
+            self._forget_moments()
+            self._remember(X, run)
+            rows = self.scaler_.transform(self.past_["remembered"])
+            self._finish(rows, [run.state()])
+        return self
+
+    def _stream_state(self):
+        """Return where the stream has come to."""
+        past = getattr(self, "past_", {})
+        if "remembered" in past:
+            return past
+        return {  # after a `fit`: its last networks, with a fresh optimiser
+            "weights": self.weights_[-1],
+            "statistics": self.statistics_[-1],
+            "n_updates": int(self.history_["update"][-1]),
+            "n_epochs": 0,
+        }
+
+    def _train_once(self, run, X):
+        from skim import nets
+
+        past = getattr(self, "history_", None)
+        monitor = Monitor(type(self).__name__, None, self.verbose, past=past)
+        n_rows = 0
+        try:
+            while n_rows < len(X):
+                losses = self._next_update(run)
+                n_rows += losses.shape[1]
+            run.check_finite(losses)
+        except nets.NonFiniteLossError:
+            raise self._diverged() from None
+        n_parts = 0 if past is None else int(past["epoch"][-1])
+        monitor.record(
+            epoch=n_parts + 1,
+            update=run.n_updates,
+            batch_size=losses.shape[1],
+            losses=losses,
+        )
+        monitor.close()
+        self.history_ = monitor.history()
+
+    def _forget_moments(self):
+        """Remove what tells of the moments of a `fit`."""
+        for name in (*ATTRIBUTES, "snapshot_epochs_", "best_epochs_"):
+            self.__dict__.pop(name, None)
+
+    def _remember(self, X, run):
+        """Keep the state, and a random sample of the rows seen so far."""
+        run.carried = {}
+        keys = run.draw_keys(len(X))
+        X = X.astype(np.float64)
+        past = getattr(self, "past_", {})
+        if "remembered" in past:
+            keys = np.concatenate([past["keys"], keys])
+            X = np.concatenate([past["remembered"], X])
+        chosen = np.argsort(keys, kind="stable")[:MAX_REMEMBERED_ROWS]
+        chosen.sort()
+        sample = {"remembered": X[chosen], "keys": keys[chosen]}
+        self.past_ = run.export() | sample
