@@ -44,7 +44,7 @@ class Detector(NamedTuple):
         """
         instance = self.build()
         settings = instance.get_params() if hasattr(instance, "get_params") else {}
-        for name in ("random_state", "n_features", "store_stages"):
+        for name in ("random_state", "n_features", "store_stages", "warm_start"):
             settings.pop(name, None)
         text = repr((self.path, sorted((self.params | settings).items(), key=str)))
         if self.family == "own":  # is being worked on, maybe

@@ -40,8 +40,9 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         1500 and 512 beyond; the second block has half and the latent code a
         quarter of that.
 
-    epochs : int, default=90
-        Number of epochs. How long to train is the one choice that matters most.
+    epochs : int, default=150
+        Number of epochs, of which `stopping` chooses. How long to train is the one
+        choice that matters most.
 
     updates_per_epoch : int, default=5
         Number of updates in an epoch, whatever the number of rows.
@@ -52,10 +53,10 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     batch_growth : float, default=1.03
         Factor by which the batch grows with every epoch after the warm-up.
 
-    max_batch_size : int, default=512
+    max_batch_size : int, default=256
         Largest batch.
 
-    warmup_epochs : int, default=10
+    warmup_epochs : int, default=5
         Number of epochs before truncation and growth begin.
 
     keep_quantile : float, default=0.92
@@ -63,7 +64,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         networks after the warm-up.
 
     stopping : {"separation", "entropy", "cohesion", "excess_mass", \
-            "mass_volume"} or None, default=None
+            "mass_volume"} or None, default="entropy"
         Where the training counts as ended: after the epoch where the losses of some
         rows are best by one of the criteria of :mod:`skim.metrics`, or after the last
         one.
@@ -79,7 +80,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         Whether the losses of each snapshot are scaled to [0, 1], by their range on
         the training data, before they are averaged.
 
-    learning_rate : float, default=1e-3
+    learning_rate : float, default=2e-3
         Step size of Adam.
 
     weight_decay : float, default=5e-7
@@ -214,18 +215,18 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         n_estimators=5,
         n_importance=1,
         max_width=128,
-        epochs=90,
+        epochs=150,
         updates_per_epoch=5,
         batch_size=128,
         batch_growth=1.03,
-        max_batch_size=512,
-        warmup_epochs=10,
+        max_batch_size=256,
+        warmup_epochs=5,
         keep_quantile=0.92,
-        stopping=None,
+        stopping="entropy",
         burn_in=0.4,
         n_snapshots=11,
         rescale=None,
-        learning_rate=1e-3,
+        learning_rate=2e-3,
         weight_decay=5e-7,
         scaling="squash",
         ema_steps=0,
@@ -283,10 +284,14 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             "n_estimators": 1,
             "n_importance": 50,
             "max_width": 512,
+            "epochs": 90,
             "max_batch_size": 20_000,
+            "warmup_epochs": 10,
+            "stopping": None,
             "burn_in": 71 / 90,
             "n_snapshots": 19,
             "rescale": "minmax",
+            "learning_rate": 1e-3,
             "scaling": "minmax",
         }
         return cls(**(settings | params))
