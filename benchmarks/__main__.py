@@ -8,8 +8,10 @@ try:
     from benchmarks.adbench import adbench
     from benchmarks.demo import demo
     from benchmarks.report import report
+    from benchmarks.search import search
     from benchmarks.simulation import simulation
     from benchmarks.speed import speed
+    from benchmarks.stopping import stopping
 except ImportError as error:
     sys.exit(f"{error}. The benchmarks need more than skim: pip install 'skim[bench]'")
 
@@ -18,6 +20,8 @@ app.command()(demo)
 app.command()(adbench)
 app.command()(report)
 app.command()(simulation)
+app.command()(stopping)
+app.command()(search)
 app.command()(speed)
 
 if __name__ == "__main__":
