@@ -40,7 +40,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         1500 and 512 beyond; the second block has half and the latent code a
         quarter of that.
 
-    epochs : int, default=150
+    epochs : int, default=100
         Number of epochs, of which `stopping` chooses. How long to train is the one
         choice that matters most.
 
@@ -56,7 +56,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     max_batch_size : int, default=256
         Largest batch.
 
-    warmup_epochs : int, default=5
+    warmup_epochs : int, default=3
         Number of epochs before truncation and growth begin.
 
     keep_quantile : float, default=0.92
@@ -69,6 +69,10 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         rows are best by one of the criteria of :mod:`skim.metrics`, or after the last
         one.
 
+    min_epochs : int, default=25
+        The first epoch that a criterion for stopping may choose. Before, losses say
+        little.
+
     burn_in : float, default=0.4
         Part of the epochs, up to that end, before the first snapshot is kept.
 
@@ -80,7 +84,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         Whether the losses of each snapshot are scaled to [0, 1], by their range on
         the training data, before they are averaged.
 
-    learning_rate : float, default=2e-3
+    learning_rate : float, default=3e-3
         Step size of Adam.
 
     weight_decay : float, default=5e-7
@@ -204,6 +208,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         "max_batch_size": [Interval(Integral, 2, None, closed="left")],
         "warmup_epochs": [Interval(Integral, 0, None, closed="left")],
         "keep_quantile": [Interval(Real, 0, 1, closed="right")],
+        "min_epochs": [Interval(Integral, 1, None, closed="left")],
         "burn_in": [Interval(Real, 0, 1, closed="left")],
         "n_snapshots": [Interval(Integral, 1, None, closed="left")],
         "rescale": [StrOptions({"minmax"}), None],
@@ -215,18 +220,19 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         n_estimators=5,
         n_importance=1,
         max_width=128,
-        epochs=150,
+        epochs=100,
         updates_per_epoch=5,
         batch_size=128,
         batch_growth=1.03,
         max_batch_size=256,
-        warmup_epochs=5,
+        warmup_epochs=3,
         keep_quantile=0.92,
         stopping="entropy",
+        min_epochs=25,
         burn_in=0.4,
         n_snapshots=11,
         rescale=None,
-        learning_rate=2e-3,
+        learning_rate=3e-3,
         weight_decay=5e-7,
         scaling="squash",
         ema_steps=0,
@@ -250,6 +256,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         self.warmup_epochs = warmup_epochs
         self.keep_quantile = keep_quantile
         self.stopping = stopping
+        self.min_epochs = min_epochs
         self.burn_in = burn_in
         self.n_snapshots = n_snapshots
         self.rescale = rescale
@@ -331,7 +338,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
 
     def _snapshots_until(self, epoch):
         """Return which epochs count if the training ends where it may end."""
-        moments = moments_until(epoch)
+        moments = sorted({*moments_until(epoch), epoch})
         moments = [moment for moment in moments if moment > self.burn_in * epoch]
         if len(moments) <= self.n_snapshots:
             return moments

@@ -151,7 +151,7 @@ class KeptUntilBest:
     def __init__(self, detector, run):
         self.detector = detector
         self.watch = detector._watch(run, N_WATCHED_ROWS)
-        self.moments = set(moments_until(detector.epochs))
+        self.moments = {*moments_until(detector.epochs), detector.epochs}
         self.criterion = []
         self.states = {}
         if run.n_epochs:
@@ -160,14 +160,16 @@ class KeptUntilBest:
             self.states = {epoch: run.stages.state(epoch - 1) for epoch in past}
 
     def judge(self, run, epoch):
-        """Return the criterion, or NaN where the training cannot end."""
-        value = self.watch.judge_together(run) if epoch in self.moments else np.nan
+        """Return the criterion, or NaN where it does not count."""
+        value = np.nan
+        if epoch >= self.detector.min_epochs and is_moment(epoch):
+            value = self.watch.judge_together(run)
         self.criterion.append(value)
         return value
 
     def offer(self, run, epoch, is_last):
         """Keep the present state; forget those that cannot count any more."""
-        if epoch not in self.moments:
+        if epoch not in self.moments and not is_last:
             return
         self.states[epoch] = run.state()
         to_best = self._epochs()
@@ -187,6 +189,16 @@ class KeptUntilBest:
         return self.detector._snapshots_until(best_epoch(self.criterion))
 
 
+def is_moment(epoch):
+    """Whether a training can be stopped after an epoch."""
+    return moments_until(epoch)[-1] == epoch
+
+
 def best_epoch(criterion):
-    """Return the first epoch, from 1, of the largest value that is not NaN."""
+    """Return the first epoch, from 1, of the largest value that is not NaN.
+
+    Where there is none, it is the last one.
+    """
+    if np.isnan(criterion).all():
+        return len(criterion)
     return int(np.nanargmax(criterion)) + 1

@@ -20,7 +20,7 @@ def test_paper_settings_are_the_published_recipe():
 def test_batches_are_capped():
     sizes = {ALTBIDetector(max_batch_size=200)._batch_size_of(e) for e in range(90)}
     assert max(sizes) == 200
-    assert ALTBIDetector(batch_growth=9.0)._batch_size_of(10**9) == 512
+    assert ALTBIDetector(batch_growth=9.0)._batch_size_of(10**9) == 256
     assert ALTBIDetector(batch_growth=1.0)._batch_size_of(10**9) == 128
 
 

@@ -10,12 +10,11 @@ from sklearn.metrics import roc_auc_score
 from skim import ALTBIDetector, IMAutoencoderDetector
 
 RESUMABLE = {
-    "altbi": ALTBIDetector(n_estimators=2, random_state=0),
-    "altbi by entropy": ALTBIDetector(
-        n_estimators=2, stopping="entropy", random_state=0
-    ),
+    "altbi": ALTBIDetector(n_estimators=2, stopping=None, random_state=0),
+    "altbi by default": ALTBIDetector(n_estimators=2, random_state=0),
+    "altbi by entropy": ALTBIDetector(n_estimators=2, min_epochs=3, random_state=0),
     "altbi by mass": ALTBIDetector(
-        n_estimators=2, stopping="excess_mass", random_state=0
+        n_estimators=2, min_epochs=3, stopping="excess_mass", random_state=0
     ),
     "paper": ALTBIDetector.paper(n_importance=2, ema_steps=3, random_state=0),
     "autoencoder": IMAutoencoderDetector(n_estimators=2, random_state=0),
