@@ -2,6 +2,7 @@
 
 import csv
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +36,7 @@ def new_detector(name, n_rows, seed):
 
 
 DETECTORS = ("ALTBI", "IMAutoencoder", "ODIM")
+EARLIEST = {"ALTBI": ALTBIDetector().min_epochs}
 
 
 class Recorder:
@@ -136,13 +138,15 @@ def halves(names):
     return {"chosen on": names[::2], "confirmed on": names[1::2]}
 
 
-def choices(runs):
+def choices(runs, earliest=1):
     """Return what each rule gives, ``{rule: {(dataset, seed): (auroc, auprc)}}``.
 
     Parameters
     ----------
     runs : dict
         As from `read`, of one detector.
+    earliest : int, default=1
+        The first moment that criteria may choose.
     """
     length = min(len(run["auroc"]) for run in runs.values())
     by_moment = np.mean([run["auroc"][:length] for run in runs.values()], axis=0)
@@ -154,7 +158,7 @@ def choices(runs):
         "the end": lambda run: len(run["auroc"]) - 1,
     }
     for criterion in CRITERIA:
-        rules[criterion] = lambda run, criterion=criterion: np.argmax(run[criterion])
+        rules[criterion] = partial(_best, criterion, earliest)
     return {
         rule: {
             key: (run["auroc"][choose(run)], run["auprc"][choose(run)])
@@ -164,12 +168,17 @@ def choices(runs):
     }
 
 
+def _best(criterion, earliest, run):
+    late = run["moment"] >= earliest
+    return np.argmax(np.where(late, run[criterion], -np.inf))
+
+
 def summary(runs, detector):
     """Return a table of mean metrics and regrets of one detector, as rows of text."""
     runs = {key[1:]: run for key, run in runs.items() if key[0] == detector}
     parts = halves({dataset for dataset, _ in runs})
     oracle = None
-    for rule, chosen in choices(runs).items():
+    for rule, chosen in choices(runs, EARLIEST.get(detector, 1)).items():
         mean = _mean(chosen, parts["chosen on"] + parts["confirmed on"])
         oracle = mean if oracle is None else oracle
         each = [_mean(chosen, names)[0] for names in parts.values()]

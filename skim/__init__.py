@@ -20,7 +20,16 @@ _MODULES = {
     "ODIMDetector": "skim._odim",
 }
 
-_SUBMODULES = ("datasets", "inspection", "report", "separation", "tables", "theory")
+_SUBMODULES = (
+    "datasets",
+    "inspection",
+    "metrics",
+    "model_selection",
+    "report",
+    "separation",
+    "tables",
+    "theory",
+)
 
 
 def __getattr__(name):

@@ -132,8 +132,11 @@ class IMDetector(
         """
         return self._fit(X, y)
 
-    def _fit(self, X, y=None, watch=None):
-        """Fit; call `watch` with the run and the scaled rows at every entry."""
+    def _fit(self, X, y=None, watch=None, *, finish=True):
+        """Fit; call `watch` with the run and the scaled rows at every entry.
+
+        Without `finish`, train only: the detector cannot score yet.
+        """
         from skim import nets
 
         # A fit that fails must not leave a detector that counts as fitted.
@@ -149,7 +152,8 @@ class IMDetector(
         with nets.compute(effective_n_jobs(self.n_jobs)):
             rows = self.scaler_.transform(X)
             run = self._fit_network(rows, hooks, watch, past)
-            self._finish(rows, run.snapshots)
+            if finish:
+                self._finish(rows, run.snapshots)
             keep_stages(self, run.stages, rows)
         self._keep_past(run)
         hooks.end()

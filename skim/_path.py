@@ -34,7 +34,7 @@ class Path:
         """
         self.detector.set_params(epochs=self.epochs[-1], store_stages=True)
         self.detector._validate_params()
-        self.detector._fit(X, y, watch=self._see)
+        self.detector._fit(X, y, watch=self._see, finish=False)
         self._training_scores = None
         return self
 
@@ -67,8 +67,8 @@ class Path:
 
     def foresee(self, X):
         """Score data at all numbers of epochs at once, since they will be asked for."""
-        rows = self.detector.scaler_.transform(self.detector._validate_new(X))
-        self._known = X, self._scores(rows)
+        X_valid = self.stopped(self.epochs[-1])._validate_new(X)
+        self._known = X, self._scores(self.detector.scaler_.transform(X_valid))
 
     def scores(self, X, epochs):
         """Return the scores of data that were foreseen, or None."""

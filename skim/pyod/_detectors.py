@@ -66,13 +66,15 @@ class PyODIMDetector(BaseDetector):
         self : object
             The fitted detector.
         """
+        params = self.get_params(deep=False)
+        before = self.__dict__.get("detector_") if params.get("warm_start") else None
         # A fit that fails must not leave a detector that counts as fitted.
         for name in FITTED:
             self.__dict__.pop(name, None)
-        params = self.get_params(deep=False)
         if not self._check_contamination():
             params["contamination"] = "auto"  # is not used
-        detector = self._detector_class(**params).fit(X)
+        detector = before or self._detector_class()
+        detector.set_params(**params).fit(X)
         # Of labels, PyOD would take the number of classes for predict_proba.
         self._set_n_classes(None)
         self.detector_ = detector

@@ -85,10 +85,10 @@ def test_regret_by_hand():
         return columns | {"entropy": np.array(entropy)}
 
     runs = {
-        ("ALTBI", "a", 0): run([0.5, 0.9, 0.7], [1.0, 3.0, 2.0]),
-        ("ALTBI", "b", 0): run([0.9, 0.7, 0.6], [1.0, 3.0, 2.0]),
+        ("ODIM", "a", 0): run([0.5, 0.9, 0.7], [1.0, 3.0, 2.0]),
+        ("ODIM", "b", 0): run([0.9, 0.7, 0.6], [1.0, 3.0, 2.0]),
     }
-    table = {row[0]: row[1:] for row in summary(runs, "ALTBI")}
+    table = {row[0]: row[1:] for row in summary(runs, "ODIM")}
     assert table["the best moment of each table (oracle)"][:3] == [
         "0.9000",
         "0.4500",
@@ -99,6 +99,8 @@ def test_regret_by_hand():
     assert table["entropy"] == ["0.8000", "0.4000", "0.1000", "0.9000", "0.7000"]
     chosen = choices({key[1:]: value for key, value in runs.items()})
     assert chosen["entropy"]["a", 0] == (0.9, 0.45)
+    late = choices({key[1:]: value for key, value in runs.items()}, earliest=3)
+    assert late["entropy"]["a", 0] == (0.7, 0.35)
 
 
 def test_halves_share_nothing():

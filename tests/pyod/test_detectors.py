@@ -329,3 +329,10 @@ def test_skim_does_not_import_pyod():
 def test_torch_is_not_imported_before_it_is_needed():
     code = "import sys, skim.pyod as p; p.ALTBI(); sys.exit('torch' in sys.modules)"
     assert run(code).returncode == 0
+
+
+def test_a_warm_start_goes_on(table):
+    whole = ALTBI(epochs=8, n_estimators=2, random_state=0).fit(table)
+    parts = ALTBI(epochs=5, n_estimators=2, random_state=0, warm_start=True).fit(table)
+    parts.set_params(epochs=8).fit(table)
+    np.testing.assert_array_equal(parts.decision_scores_, whole.decision_scores_)
