@@ -26,6 +26,10 @@ from skim.separation import split_point
 N_TYPICAL_ROWS = 1024
 
 
+class DivergedError(ValueError):
+    """A training went astray."""
+
+
 class IMDetector(
     CallbackSupportMixin,
     EMAWarmStart,
@@ -253,7 +257,7 @@ class IMDetector(
         return {name: value for name, value in vars(fitted).items() if name[-1] == "_"}
 
     def _diverged(self):
-        return ValueError(
+        return DivergedError(
             f"{type(self).__name__} diverged: its loss is no longer finite. "
             f"Lower learning_rate (now {self.learning_rate}) and fit again."
         )

@@ -2,11 +2,15 @@
 
 import copy
 
+import joblib
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.base import clone
 
 from skim._base import IMDetector
-from skim._staging import staged_scores
+from skim._staging import ATTRIBUTES, new_stage_log, staged_scores
+
+MAX_CHECKED_ROWS = 512  # of the training data, that tell of a divergence
 
 
 class Path:
@@ -15,7 +19,7 @@ class Path:
     Parameters
     ----------
     detector : IMDetector
-        Not fitted yet; it becomes so.
+        Not fitted yet; it is trained, and all its stages are kept.
     epochs : list of int
         Numbers of epochs that will be asked for, in ascending order.
     """
@@ -23,7 +27,7 @@ class Path:
     def __init__(self, detector, epochs):
         self.detector = detector
         self.epochs = epochs
-        self._known: tuple = None, {}
+        self._known: dict = {}
 
     def fit(self, X, y=None):
         """Train to the largest number of epochs.
@@ -32,10 +36,15 @@ class Path:
         -------
         self : Path
         """
+        self.params = self.detector.get_params(deep=False)
         self.detector.set_params(epochs=self.epochs[-1], store_stages=True)
         self.detector._validate_params()
         self.detector._fit(X, y, watch=self._see, finish=False)
         self._training_scores = None
+        sample = np.linspace(0, len(self.rows) - 1, MAX_CHECKED_ROWS)
+        sample = np.unique(sample.round().astype(np.intp))
+        checked = self._scores(self.rows[sample], raw=True)
+        self._is_finite = {e: np.isfinite(s).all() for e, s in checked.items()}
         return self
 
     def _see(self, run, rows):
@@ -51,29 +60,66 @@ class Path:
 
         Returns
         -------
-        detector : IMDetector
-            Whatever of it takes long is computed as soon as it is asked for.
+        detector : IMDetector or ValueError
+            Whatever of it takes long is computed as soon as it is asked for. An
+            exception if the training has gone astray by then.
         """
-        view = copy.copy(self.detector)
-        view.__class__ = _stopped_class(type(self.detector))
-        for name in LAZY:
-            vars(view).pop(name, None)
-        view.epochs = epochs
-        view._path = self
+        if not self._is_finite[epochs]:
+            return self.detector._diverged()
         stage = self.stage(epochs)
+        view = copy.copy(self.detector)
+        view.__class__ = stopped_class(_Stopped, type(self.detector))
+        vars(view).update(self.params, epochs=epochs, _path=self)
+        for name in (*LAZY, "past_"):
+            vars(view).pop(name, None)
         history = self.detector.history_
         view.history_ = {name: column[: stage + 1] for name, column in history.items()}
+        view.stages_ = self.detector.stages_[: stage + 1]
+        self._tell_moments(view, stage)
         return view
 
+    def _tell_moments(self, view, stage):
+        """Set the attributes that tell which moments count, or drop the stages."""
+        stages, history = view.stages_, view.history_
+        since = np.argmax(stages == stages[stage], axis=0)
+        if hasattr(view, "best_epochs_"):
+            view.best_epochs_ = history["epoch"][since]
+        if hasattr(view, "best_updates_"):
+            view.best_updates_ = history["update"][since]
+        if hasattr(view, "snapshot_epochs_"):
+            moments = np.array(self.detector._moments_of_stage(stage))
+            view.snapshot_epochs_ = moments + 1
+        log = new_stage_log(view)
+        n_bytes = view.stage_weights_[0].nbytes + view.stage_statistics_[0].nbytes
+        n_states = stages.max() + 1
+        if log is None or (log.max_bytes or np.inf) < n_bytes * n_states:
+            for name in ATTRIBUTES:
+                vars(view).pop(name, None)
+
     def foresee(self, X):
-        """Score data at all numbers of epochs at once, since they will be asked for."""
-        X_valid = self.stopped(self.epochs[-1])._validate_new(X)
-        self._known = X, self._scores(self.detector.scaler_.transform(X_valid))
+        """Score data at all numbers of epochs at once, since they will be asked for.
+
+        Returns
+        -------
+        scores : dict of int to ndarray
+        """
+        last = copy.copy(self.detector)
+        last.__class__ = stopped_class(_Stopped, type(self.detector))
+        rows = self.detector.scaler_.transform(last._validate_new(X))
+        return self._scores(rows)
+
+    def remember(self, X, scores):
+        """Remember the scores of data, foreseen or of what it was made of."""
+        self._known[joblib.hash(X)] = scores
 
     def scores(self, X, epochs):
         """Return the scores of data that were foreseen, or None."""
-        known, scores = self._known
-        return scores[epochs].copy() if known is X else None
+        known = self._known.get(joblib.hash(X))
+        return None if known is None else known[epochs].copy()
+
+    def forget(self):
+        """Forget all data that was foreseen."""
+        self._known.clear()
 
     def training_scores(self, epochs):
         """Return the scores of the training data."""
@@ -81,30 +127,32 @@ class Path:
             self._training_scores = self._scores(self.rows)
         return self._training_scores[epochs]
 
-    def _scores(self, rows):
+    def _scores(self, rows, raw=False):
         stages = [self.stage(epochs) for epochs in self.epochs]
-        scores = staged_scores(self.detector, rows, sorted(set(stages)))
-        by_stage = dict(zip(sorted(set(stages)), scores, strict=True))
+        distinct = sorted(set(stages))
+        scores = staged_scores(self.detector, rows, distinct, raw=raw)
+        by_stage = dict(zip(distinct, scores, strict=True))
         pairs = zip(self.epochs, stages, strict=True)
         return {epochs: by_stage[stage] for epochs, stage in pairs}
-
-
-def _stage_arrays(view):
-    """Return the weights and statistics of the moments that count."""
-    stages = view.stages_[_moments(view)]
-    return view.stage_weights_[stages], view.stage_statistics_[stages]
 
 
 def _moments(view):
     return view._path.detector._moments_of_stage(len(view.history_["epoch"]) - 1)
 
 
+def _kept(view, name):
+    """Return the weights or statistics of the moments that count."""
+    detector = view._path.detector
+    return getattr(detector, name)[detector.stages_[_moments(view)]]
+
+
 def _score_ranges(view):
     """Return where losses begin and how far they reach, of each moment and member."""
-    shape = len(_moments(view)), view.stages_.shape[1]
-    if not view._rescales_losses():
+    detector, moments = view._path.detector, _moments(view)
+    shape = len(moments), detector.stages_.shape[1]
+    if not detector._rescales_losses():
         return np.zeros(shape), np.ones(shape)
-    ranges = view.stage_ranges_[_moments(view)]
+    ranges = detector.stage_ranges_[moments]
     return ranges[:, 0], ranges[:, 1]
 
 
@@ -117,8 +165,8 @@ def _typical_contributions(view):
 
 # What is left out of a view until it is asked for.
 LAZY = {
-    "weights_": lambda view: _stage_arrays(view)[0],
-    "statistics_": lambda view: _stage_arrays(view)[1],
+    "weights_": lambda view: _kept(view, "stage_weights_"),
+    "statistics_": lambda view: _kept(view, "stage_statistics_"),
     "score_center_": lambda view: _score_ranges(view)[0],
     "score_scale_": lambda view: _score_ranges(view)[1],
     "training_scores_": lambda view: view._path.training_scores(view.epochs),
@@ -141,11 +189,39 @@ class _Stopped(IMDetector):
     def __sklearn_is_fitted__(self):
         return True
 
+    def __sklearn_clone__(self):
+        return clone(plain(self, vars(self)))
+
+    def __reduce_ex__(self, protocol):
+        # Elsewhere, it is a plain detector.
+        values = {name: getattr(self, name) for name in LAZY}
+        state = {k: v for k, v in vars(self).items() if k != "_path"} | values
+        return reduced(self, state)
+
     def score_samples(self, X):
         """Score rows: the lower, the more of an outlier."""
         foreseen = self._path.scores(X, self.epochs)
         return super().score_samples(X) if foreseen is None else foreseen
 
 
-def _stopped_class(cls):
-    return type(cls.__name__, (_Stopped, cls), {"__module__": cls.__module__})
+def plain(view, state):
+    """Return an instance, with a state, of the class that a view was made of."""
+    instance = new_instance(type(view).__mro__[2])
+    vars(instance).update(state)
+    return instance
+
+
+def reduced(view, state):
+    """Return what `__reduce_ex__` of a view has to return."""
+    instance = plain(view, state)
+    return new_instance, (type(instance),), instance.__getstate__()
+
+
+def new_instance(cls):
+    """Return an instance that nothing has been done with yet."""
+    return cls.__new__(cls)
+
+
+def stopped_class(mixin, cls):
+    """Return a class that is a mixin first and a class for the rest."""
+    return type(cls.__name__, (mixin, cls), {"__module__": cls.__module__})

@@ -43,10 +43,10 @@ def keep_stages(detector, log, rows):
         detector.stage_ranges_ = np.array(ranges)
 
 
-def staged_scores(detector, rows, stages=None):
+def staged_scores(detector, rows, stages=None, *, raw=False):
     """Yield the scores of scaled rows at the end of every stage, or of some of them.
 
-    These are given in ascending order.
+    These are given in ascending order. If `raw`, scores need not be finite.
     """
     from skim import nets
 
@@ -64,7 +64,7 @@ def staged_scores(detector, rows, stages=None):
         for moment in moments:
             total += totals[moment]
         scores = total / -(len(moments) * detector.stages_.shape[1])
-        yield finite(scores, nan=-FLOAT32_MAX)
+        yield scores if raw else finite(scores, nan=-FLOAT32_MAX)
 
 
 def _total_at(detector, moment, totals, rows):

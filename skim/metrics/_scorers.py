@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 from sklearn.metrics import get_scorer as get_scorer_of_sklearn
-from sklearn.metrics import make_scorer
+from sklearn.metrics._scorer import _Scorer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
@@ -43,6 +43,27 @@ class LabelFreeScorer:
     def __repr__(self):
         return f"{type(self).__name__}({self.name!r})"
 
+    def _accept_sample_weight(self):
+        return False
+
+
+class OutlierScorer(_Scorer):
+    """A scorer of scikit-learn that turns nothing around unnoticed."""
+
+    def _score(self, method_caller, estimator, X, y_true, **kwargs):
+        refuse_pyod(estimator)
+        return super()._score(method_caller, estimator, X, y_true, **kwargs)
+
+
+def refuse_pyod(estimator):
+    """Refuse detectors whose scores are high for outliers."""
+    if any(cls.__module__ == "pyod.models.base" for cls in type(estimator).__mro__):
+        raise TypeError(
+            f"{type(estimator).__name__} is a detector of PyOD, with scores that are "
+            "high for outliers; make it one of scikit-learn by skim.pyod.from_pyod, or "
+            "take the detector of skim itself."
+        )
+
 
 def _separation(estimator, X):
     return separation(thinned(_losses(estimator, X)))
@@ -79,6 +100,7 @@ def _losses(estimator, X):
 
 
 def _scores(estimator, X):
+    refuse_pyod(estimator)
     for name in RESPONSES:
         if hasattr(estimator, name):
             return np.asarray(getattr(estimator, name)(X), dtype=np.float64)
@@ -123,7 +145,7 @@ _LABEL_FREE = {
 
 _SCORERS = {
     **{
-        name: make_scorer(metric, response_method=RESPONSES)
+        name: OutlierScorer(metric, 1, {}, response_method=RESPONSES)
         for name, metric in _LABELLED.items()
     },
     **{name: LabelFreeScorer(name, judge) for name, judge in _LABEL_FREE.items()},
@@ -136,8 +158,11 @@ def get_scorer_names():
     Returns
     -------
     names : list of str
-        Names that `get_scorer` takes, and once `skim.metrics` has been imported, the
-        `scoring` of scikit-learn's own tools as well.
+        Names that `get_scorer` and the `scoring` of :class:`EpochSearchCV
+        <skim.model_selection.EpochSearchCV>` take. Once `skim.metrics` has been
+        imported, ``sklearn.metrics.get_scorer`` knows them, too; tools of scikit-learn
+        that check names by a list of their own, such as `GridSearchCV`, want the scorer
+        itself.
 
     Examples
     --------

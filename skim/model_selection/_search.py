@@ -6,7 +6,6 @@ from itertools import product
 from numbers import Integral
 from typing import NamedTuple
 
-import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import _fit_context, clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
@@ -15,12 +14,13 @@ from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures,
 )
 from sklearn.pipeline import Pipeline
-from sklearn.utils import indexable
+from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.validation import _check_method_params
 
 from skim._callbacks import FitHooks
-from skim.metrics import get_scorer
-from skim.metrics._scorers import LabelFreeScorer
+from skim._labels import outlier_mask
+from skim.metrics import get_scorer, get_scorer_names
+from skim.metrics._scorers import OutlierScorer
 from skim.model_selection._trainer import EpochScorer, EpochTrainer, detector_of
 
 
@@ -156,12 +156,13 @@ class EpochSearchCV(GridSearchCV):
         candidates, groups = self._candidates_and_groups()
         scorer, refit_metric = self._get_scorers()
         X, y = indexable(X, y)
-        self._check_labels(scorer, y)
+        self._forget()
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         hooks = FitHooks(self, X, y)
         hooks.begin(None)
         splits = self._splits(X, y, routed.splitter.split)
+        self._check_labels(scorer, y, splits)
         if self.verbose > 0:
             print(
                 f"Training {len(groups)} times on {len(splits)} folds each, totalling "
@@ -191,13 +192,15 @@ class EpochSearchCV(GridSearchCV):
             )
         )
         _warn_or_raise_about_fit_failures(out, self.error_score)
-        out = _by_candidate(out, groups, len(splits))
+        names = list(getattr(scorer, "_scorers", ()))
+        out = _by_candidate(out, groups, len(splits), names)
         results = self._format_results(candidates, len(splits), out)
         self._choose(results, refit_metric, out[0]["test_scores"])
-        self.scorer_ = getattr(scorer, "_scorers", scorer)
-        self.cv_results_ = results
         if self.refit:
             self._fit_best(X, y, routed.estimator.fit)
+        self.scorer_ = getattr(scorer, "_scorers", scorer)
+        self.n_splits_ = len(splits)
+        self.cv_results_ = results
         hooks.end()
         return self
 
@@ -214,9 +217,10 @@ class EpochSearchCV(GridSearchCV):
         grids = [grids] if isinstance(grids, dict) else list(grids)
         key = self._epochs_key()
         if not any(key in grid for grid in grids):
+            given = sorted({name for grid in grids for name in grid})
             raise ValueError(
-                f"param_grid has no {key!r}, the epochs of the detector; without "
-                "them, use GridSearchCV."
+                f"param_grid has no {key!r}, the epochs of the detector, but {given}; "
+                "to search without epochs, use GridSearchCV."
             )
         groups: dict[tuple, Group] = {}
         n_seen = 0
@@ -239,25 +243,41 @@ class EpochSearchCV(GridSearchCV):
             return f"{self.estimator.steps[-1][0]}__epochs"
         return "epochs"
 
-    def _check_labels(self, scorer, y):
-        scorers = getattr(scorer, "_scorers", {"score": scorer}).values()
-        if y is None or all(isinstance(part, LabelFreeScorer) for part in scorers):
+    def _check_labels(self, scorer, y, splits):
+        """Refuse labels that our scorers could do nothing with, before any training."""
+        scorers = getattr(scorer, "_scorers", {"": scorer}).values()
+        if not any(isinstance(part, OutlierScorer) for part in scorers):
             return
-        if len(np.unique(np.asarray(y))) == 1:
+        if y is None:
             raise ValueError(
-                "y has one class only; give both inliers and outliers, or use a "
-                "scorer that needs no labels, such as 'loss_separation'."
+                f"scoring={self.scoring!r} needs labels y; without them, use a scorer "
+                "such as 'loss_separation' or 'neg_loss_entropy'."
             )
+        y = column_or_1d(y)
+        is_outlier = outlier_mask(y, len(y))
+        for _, test in splits:
+            share = is_outlier[test].mean()
+            if share in (0, 1):
+                raise ValueError(
+                    "There are test rows of one class only in some fold; use "
+                    "cv=OutlierKFold(), which gives both to all folds, or fewer folds."
+                )
 
     def _splits(self, X, y, params):
+        if isinstance(self.cv, type):
+            raise TypeError(f"cv must be an instance: {self.cv.__name__}(...).")
         cv = check_cv(self.cv, y)
-        self.n_splits_ = cv.get_n_splits(X, y, **params)
+        n_splits = cv.get_n_splits(X, y, **params)
         splits = list(cv.split(X, y, **params))
-        if len(splits) != self.n_splits_ or not splits:
-            raise ValueError(
-                f"cv promises {self.n_splits_} splits and gives {len(splits)}."
-            )
+        if len(splits) != n_splits or not splits:
+            raise ValueError(f"cv promises {n_splits} splits and gives {len(splits)}.")
         return splits
+
+    def _forget(self):
+        """Forget what an earlier search found, lest this one fails."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            if not name.startswith("_"):
+                delattr(self, name)
 
     def _choose(self, results, refit_metric, scores):
         """Find the best candidate, as far as it is clear which score decides."""
@@ -312,15 +332,30 @@ class Group(NamedTuple):
 
 def _resolved(scoring):
     """Replace the names of scorers by the scorers."""
+    if scoring is None:
+        raise ValueError(
+            f"Say by what to score: scoring={get_scorer_names()[0]!r}, or "
+            f"another of {', '.join(get_scorer_names()[1:])}."
+        )
     if isinstance(scoring, str):
-        return get_scorer(scoring)
+        return _known_scorer(scoring)
     if isinstance(scoring, dict):
-        return {name: get_scorer(scorer) for name, scorer in scoring.items()}
+        return {name: _known_scorer(scorer) for name, scorer in scoring.items()}
     if isinstance(scoring, list | tuple) and all(isinstance(s, str) for s in scoring):
         if len(set(scoring)) < len(scoring):
             raise ValueError(f"scoring has names twice: {scoring}.")
-        return {name: get_scorer(name) for name in scoring}
+        return {name: _known_scorer(name) for name in scoring}
     return scoring
+
+
+def _known_scorer(scoring):
+    try:
+        return get_scorer(scoring)
+    except ValueError:
+        raise ValueError(
+            f"{scoring!r} is no scorer; skim has {', '.join(get_scorer_names())}, and "
+            "scikit-learn those of sklearn.metrics.get_scorer_names()."
+        ) from None
 
 
 def _check_epochs(values, key):
@@ -334,8 +369,11 @@ def _check_epochs(values, key):
         raise ValueError(f"{key} has values twice in param_grid: {values}.")
 
 
-def _by_candidate(out, groups, n_splits):
-    """Sort the results of trainings by candidates, as GridSearchCV has them."""
+def _by_candidate(out, groups, n_splits, names):
+    """Sort the results of trainings by candidates, as GridSearchCV has them.
+
+    Where scores have names, so have those of failures.
+    """
     n_candidates = sum(len(group.members) for group in groups)
     records: list[dict] = [{}] * (n_candidates * n_splits)
     kinds = [kind for kind in ("test_scores", "train_scores") if kind in out[0]]
@@ -345,7 +383,8 @@ def _by_candidate(out, groups, n_splits):
             for place, epochs in group.members.items():
                 scores = {kind: _at(record[kind], epochs) for kind in kinds}
                 records[place * n_splits + split] = record | scores
-    names = next((r["test_scores"] for r in records if _is_dict(r["test_scores"])), ())
+    found = (r["test_scores"] for r in records if _is_dict(r["test_scores"]))
+    names = names or list(next(found, ()))
     for record in records if names else ():
         for kind in kinds:
             if not _is_dict(record[kind]):  # that of a failure

@@ -5,6 +5,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import _num_samples
 
 from skim._labels import outlier_mask
+from skim._random import own_random_state
 
 
 class OutlierKFold(StratifiedKFold):
@@ -71,13 +72,18 @@ class OutlierKFold(StratifiedKFold):
                 "InSampleSplit."
             )
         is_outlier = outlier_mask(y, _num_samples(X))
-        fewest = min(is_outlier.sum(), len(is_outlier) - is_outlier.sum())
-        if fewest < self.n_splits:
-            raise ValueError(
-                f"{self.n_splits} folds need as many inliers and outliers each, but of "
-                f"one kind there are {fewest} only; lower n_splits."
-            )
-        yield from super().split(X, is_outlier)
+        for kind, n_rows in (
+            ("outliers", is_outlier.sum()),
+            ("inliers", (~is_outlier).sum()),
+        ):
+            if n_rows < self.n_splits:
+                raise ValueError(
+                    f"y has {n_rows} {kind}; n_splits={self.n_splits} may be {n_rows} "
+                    "at most."
+                )
+        state = own_random_state(self.random_state) if self.shuffle else None
+        folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=state)
+        yield from folds.split(np.zeros(len(is_outlier)), is_outlier)
 
 
 class InSampleSplit:

@@ -103,3 +103,11 @@ def test_scikit_learn_knows_the_names():
 def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match="no_such_scorer"):
         get_scorer("no_such_scorer")
+
+
+def test_detectors_of_pyod_are_refused(table, is_outlier):
+    pyod = pytest.importorskip("skim.pyod")
+    detector = pyod.ALTBI(epochs=2).fit(table)
+    for name in ("outlier_roc_auc", "loss_separation"):
+        with pytest.raises(TypeError, match="from_pyod"):
+            get_scorer(name)(detector, table, is_outlier)

@@ -1,5 +1,6 @@
 """A search over epochs gives what a grid search gives."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -113,6 +114,128 @@ def test_scorers_see_a_detector_as_if_it_had_stopped(quick, table, is_outlier):
     )
 
 
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_every_scorer_sees_through_a_pipeline(quick, table, is_outlier, name):
+    assert_same_search(
+        pipeline_of(quick()),
+        {"detect__epochs": [2, 5]},
+        table,
+        is_outlier,
+        scoring=get_scorer(name),
+    )
+
+
+def in_place(estimator, X, y):
+    """Score, spoil the data and score again."""
+    before = estimator.score_samples(X).sum()
+    X[:, 0] = 0.0
+    return before - 2 * estimator.score_samples(X).sum()
+
+
+def in_a_new_process(estimator, X, y):
+    """Score by what comes out of a pickle, and by a clone."""
+    stored = pickle.loads(pickle.dumps(estimator))
+    copied = copy.deepcopy(estimator)
+    scores = stored.decision_function(X), copied.decision_function(X)
+    np.testing.assert_array_equal(*scores)
+    return scores[0].sum() + clone(estimator).fit(X).score_samples(X).sum()
+
+
+def attributes(estimator, X, y):
+    """Return what a detector says of the moments that count."""
+    names = ("best_epochs_", "best_updates_", "snapshot_epochs_")
+    values = [
+        vars(estimator)[name].mean() for name in names if hasattr(estimator, name)
+    ]
+    stages = list(estimator.staged_score_samples(X))
+    np.testing.assert_array_equal(stages[-1], estimator.score_samples(X))
+    return sum(values) + len(stages) + (estimator.store_stages == "auto")
+
+
+@pytest.mark.parametrize("scorer", [in_place, in_a_new_process, attributes])
+def test_scorers_may_do_what_they_like(quick, table, is_outlier, scorer):
+    grid = {"epochs": [2, 3, 5]}
+    params = {"scoring": scorer, "error_score": "raise", "refit": False}
+    assert_same_search(quick(), grid, table, is_outlier, **params)
+    if scorer is not attributes:
+        grid = {"detect__epochs": [2, 5]}
+        assert_same_search(pipeline_of(quick()), grid, table, is_outlier, **params)
+
+
+def test_a_scaler_may_work_in_place(quick, table, is_outlier):
+    pipeline = make_pipeline(StandardScaler(copy=False), quick())
+    grid = {f"{type(quick()).__name__.lower()}__epochs": [1, 5]}
+    for name in ("outlier_roc_auc", "excess_mass"):
+        assert_same_search(
+            pipeline, grid, table, is_outlier, scoring=get_scorer(name), refit=False
+        )
+
+
+class Halved(IMAutoencoderDetector):
+    """A detector of one's own that is fitted in its own way."""
+
+    def fit(self, X, y=None):
+        return super().fit(X[::2])
+
+
+class Negated(IMAutoencoderDetector):
+    """A detector of one's own that scores in its own way."""
+
+    def score_samples(self, X):
+        return -super().score_samples(X)
+
+
+@pytest.mark.parametrize("cls", [Halved, Negated])
+def test_detectors_of_ones_own_are_what_they_are(table, is_outlier, cls):
+    detector = cls(n_estimators=1, random_state=0)
+    assert_same_search(detector, {"epochs": [1, 4]}, table, is_outlier)
+
+
+def test_a_divergence_that_only_scores_show_is_a_failure(table, is_outlier):
+    detector = ALTBIDetector(n_estimators=1, learning_rate=1e9, random_state=0)
+    params = {"cv": CV, "scoring": AUC, "refit": False}
+    with pytest.raises(ValueError, match="fits failed"):
+        GridSearchCV(detector, {"epochs": [2, 4]}, **params).fit(table, is_outlier)
+    search = EpochSearchCV(detector, {"epochs": [2, 4]}, **params)
+    with (
+        pytest.warns(FitFailedWarning, match="diverged"),
+        pytest.warns(UserWarning, match="non-finite"),
+    ):
+        search.fit(table, is_outlier)
+    assert np.isnan(search.cv_results_["mean_test_score"]).all()
+
+
+class FailsOnTestRows(StandardScaler):
+    """Cannot transform what it was not fitted to."""
+
+    def transform(self, X, copy=None):
+        if len(X) != self.n_samples_seen_:
+            raise ValueError("cannot see these rows")
+        return super().transform(X, copy=copy)
+
+
+def test_several_scores_may_all_fail(quick, table, is_outlier):
+    name = type(quick()).__name__.lower()
+    rows = np.r_[table, table[:1]]
+    y = np.r_[is_outlier, False]
+    search = EpochSearchCV(
+        make_pipeline(FailsOnTestRows(), quick()),
+        {f"{name}__epochs": [1, 2]},
+        cv=CV,
+        scoring=["outlier_roc_auc", "loss_separation"],
+        refit=False,
+        return_train_score=True,
+        verbose=0,
+    )
+    with (
+        pytest.warns(FitFailedWarning, match="cannot see these rows"),
+        pytest.warns(UserWarning, match="non-finite"),
+    ):
+        search.fit(rows, y)
+    assert np.isnan(search.cv_results_["mean_test_outlier_roc_auc"]).all()
+    assert np.isfinite(search.cv_results_["mean_train_outlier_roc_auc"]).all()
+
+
 def pipeline_of(detector):
     return Pipeline(
         [("scale", StandardScaler()), ("skip", "passthrough"), ("detect", detector)]
@@ -193,8 +316,10 @@ def test_names_will_do(quick, table, is_outlier):
             quick(), {"epochs": [1, 5]}, cv=CV, scoring=scoring, refit="outlier_roc_auc"
         ).fit(table, is_outlier)
         assert search.best_score_ > 0.5
-    with pytest.raises(ValueError, match="no_such"):
+    with pytest.raises(ValueError, match="'no_such' is no scorer; skim has excess"):
         EpochSearchCV(quick(), {"epochs": [1]}, scoring="no_such").fit(table)
+    with pytest.raises(ValueError, match="Say by what to score"):
+        EpochSearchCV(quick(), {"epochs": [1]}).fit(table)
     with pytest.raises(ValueError, match="twice"):
         EpochSearchCV(quick(), {"epochs": [1]}, scoring=["excess_mass"] * 2).fit(table)
 
@@ -233,7 +358,10 @@ def test_a_training_that_goes_astray_spoils_no_shorter_one(
         pytest.warns(UserWarning, match="non-finite"),
     ):
         theirs = GridSearchCV(detector, grid, **params).fit(table, is_outlier)
-    with pytest.warns(UserWarning, match="non-finite"):
+    with (
+        pytest.warns(FitFailedWarning, match=r"epochs=4 failed.*diverged"),
+        pytest.warns(UserWarning, match="non-finite"),
+    ):
         ours = EpochSearchCV(detector, grid, **params).fit(table, is_outlier)
     expected = theirs.cv_results_["mean_test_score"]
     np.testing.assert_array_equal(np.isnan(expected), [False, True, False])
@@ -259,7 +387,7 @@ BAD_GRIDS = {
     "from 1 on; param_grid has True": {"epochs": [True]},
     "from 1 on; param_grid has 'ten'": {"epochs": ["ten"]},
     "values twice": {"epochs": [3, 5, 3]},
-    "no 'epochs'.*use GridSearchCV": {"learning_rate": [1e-3]},
+    r"no 'epochs'.*\['learning_rate'\].*use GridSearchCV": {"learning_rate": [1e-3]},
     "Invalid parameter 'depth'": {"epochs": [1], "depth": [3]},
 }
 
@@ -285,8 +413,12 @@ def test_other_detectors_are_refused(table):
 
 def test_one_class_is_refused(quick, table):
     search = EpochSearchCV(quick(), {"epochs": [1, 2]}, cv=2, scoring=AUC)
-    with pytest.raises(ValueError, match="y has one class only"):
+    with pytest.raises(ValueError, match="one class only"):
         search.fit(table, np.zeros(len(table)))
+    with pytest.raises(ValueError, match="needs labels y"):
+        search.fit(table)
+    with pytest.raises(ValueError, match="not 'a', 'b'"):
+        search.fit(table, np.where(np.arange(len(table)) < 9, "a", "b"))
     search.set_params(scoring="loss_separation").fit(table, np.zeros(len(table)))
 
 

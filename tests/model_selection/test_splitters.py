@@ -20,7 +20,7 @@ def test_every_fold_has_its_share_of_outliers(inlier, outlier, shuffle):
 
 
 def test_more_folds_than_outliers_are_refused():
-    with pytest.raises(ValueError, match="there are 3 only; lower n_splits"):
+    with pytest.raises(ValueError, match="3 outliers; n_splits=4 may be 3 at most"):
         list(OutlierKFold(4).split(np.zeros((30, 1)), np.arange(30) < 3))
 
 
@@ -36,3 +36,15 @@ def test_in_sample_is_all_rows_twice():
     np.testing.assert_array_equal(train, np.arange(4))
     np.testing.assert_array_equal(test, np.arange(4))
     assert repr(cv) == "InSampleSplit()"
+
+
+def test_the_global_random_state_is_left_alone():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    y = np.arange(30) < 5
+    first, second = (
+        [test.tolist() for _, test in OutlierKFold(2, shuffle=True).split(y, y)]
+        for _ in range(2)
+    )
+    assert first != second
+    after = np.random.get_state()[1]  # noqa: NPY002
+    np.testing.assert_array_equal(after, before)
