@@ -41,8 +41,8 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         quarter of that.
 
     epochs : int, default=100
-        Number of epochs, of which `stopping` chooses. How long to train is the one
-        choice that matters most.
+        Number of epochs, of which `stopping` chooses one as the end, or all of which
+        count. How long to train is the one choice that matters most.
 
     updates_per_epoch : int, default=5
         Number of updates in an epoch, whatever the number of rows.
@@ -145,6 +145,9 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         "loss_q50", "loss_q75", "loss_q95", their "separation", and the "criterion"
         by which to stop, which is looked at ever less often.
         ``pandas.DataFrame(detector.history_)`` makes it a table.
+
+    best_epoch_ : int
+        The epoch that the training counts as ended with.
 
     snapshot_epochs_ : ndarray of int
         The epochs, counted from 1, after which the networks were kept.
@@ -366,6 +369,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             if stop:
                 break
         self.snapshot_epochs_, run.snapshots = kept.snapshots()
+        self.best_epoch_ = int(self.snapshot_epochs_[-1])
 
     def _train_epoch(self, run, epoch):
         """Train for one epoch, counted from 1; return the losses of its last batch."""

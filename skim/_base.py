@@ -143,12 +143,20 @@ class IMDetector(
         """
         from skim import nets
 
-        # A fit that fails must not leave a detector that counts as fitted.
-        was_fitted = self.__dict__.pop("offset_", None) is not None
+        past = self._past()
+        if past is None:
+            # A fit that fails must not leave a detector that counts as fitted.
+            self.__dict__.pop("offset_", None)
         hooks = FitHooks(self, X, y)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            reset=past is None,
+            ensure_min_samples=2,
+        )
+        self.__dict__.pop("offset_", None)
         self.device_ = nets.resolve_device(self.device)
-        past = self._past(X.shape[1]) if was_fitted else None
         if past is None:
             self.scaler_ = self._new_scaler(X.shape[1]).fit(X)
             self.network_params_ = self._network_params(X.shape[1])
@@ -221,7 +229,7 @@ class IMDetector(
         self.ema_warm_up(weights, lambda: self._update(warm_up))
         return new_run()
 
-    def _past(self, n_features):
+    def _past(self):
         """Return the training that `fit` is to go on with, or None."""
         return
 

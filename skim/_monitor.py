@@ -72,6 +72,7 @@ class Monitor:
         self._entries.append((epoch, update, batch_size, *quantiles, criterion))
         if separation is None:
             # Rows are in random order: the first of each member are as good as any.
+            self._n_members = len(values)
             self._losses.append(values[:, : -(-MAX_LOSSES // len(values))].ravel())
         else:
             self._separations.append(separation)
@@ -101,7 +102,7 @@ class Monitor:
         values = map(np.array, zip(*self._entries, strict=True))
         history = dict(zip(columns, values, strict=True))
         if self._losses:
-            size = min(map(len, self._losses))
+            size = self._size()
             losses = np.stack([losses[:size] for losses in self._losses])
             history["separation"] = separation(losses)
         else:
@@ -112,6 +113,14 @@ class Monitor:
             name: np.concatenate([self.past[name], column])
             for name, column in history.items()
         }
+
+    def _size(self):
+        """Return how many losses of every entry there are, past ones included."""
+        size = min(map(len, self._losses))
+        if self.past is None:
+            return size
+        n_rows = min(-(-MAX_LOSSES // self._n_members), self.past["batch_size"].min())
+        return min(size, self._n_members * int(n_rows))
 
     def _draw(self, done, loss, width=30):
         if self.total is None:

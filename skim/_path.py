@@ -89,6 +89,7 @@ class Path:
         if hasattr(view, "snapshot_epochs_"):
             moments = np.array(self.detector._moments_of_stage(stage))
             view.snapshot_epochs_ = moments + 1
+            view.best_epoch_ = int(moments[-1]) + 1
         log = new_stage_log(view)
         n_bytes = view.stage_weights_[0].nbytes + view.stage_statistics_[0].nbytes
         n_states = stages.max() + 1

@@ -1,5 +1,6 @@
 """Going on with a training: more epochs, or more rows."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -12,6 +13,19 @@ from skim._monitor import Monitor
 from skim._staging import ATTRIBUTES
 
 MAX_REMEMBERED_ROWS = 4096  # of a stream, that set the threshold
+
+# What cannot change while a training goes on, and what also not while a `fit` does.
+LASTING_IN_STREAMS = (
+    "n_estimators",
+    "n_importance",
+    "max_width",
+    "hidden_units",
+    "activation",
+    "train_decoder",
+    "solver",
+    "scaling",
+)
+LASTING = (*LASTING_IN_STREAMS, "rescale", "stopping", "min_epochs")
 
 
 class ResumableDetector(IMDetector):
@@ -30,34 +44,46 @@ class ResumableDetector(IMDetector):
         "warm_start": ["boolean"],
     }
 
-    def _past(self, n_features):
+    def _past(self):
         """Return the training that `fit` is to go on with, or None."""
-        n_epochs = getattr(self, "past_", {}).get("n_epochs", 0)
-        if not self.warm_start or n_epochs == 0:  # or it was a stream
+        past = getattr(self, "past_", {})
+        if not (self.warm_start and hasattr(self, "offset_") and past.get("n_epochs")):
             return None
-        if self.epochs < n_epochs:
+        self._check_settings(LASTING)
+        if self.epochs < past["n_epochs"]:
             raise ValueError(
-                f"epochs={self.epochs}, but {n_epochs} epochs were trained already; "
-                "with warm_start=True, no less can be asked for."
+                f"epochs={self.epochs}, but {past['n_epochs']} epochs were trained "
+                "already; with warm_start=True, no less can be asked for."
             )
-        same = self._network_params(n_features) == self.network_params_
-        if not same or self.n_estimators != len(self.past_["weights"]):
-            raise ValueError(
-                "With warm_start=True, the number of features and the number and "
-                "width of the networks must stay as they were."
-            )
-        if self.epochs == n_epochs:
+        if self.epochs == past["n_epochs"]:
             warnings.warn(
                 "Warm start without more epochs than before trains nothing.",
                 stacklevel=4,
             )
-        return self.past_
+        return past
+
+    def _check_settings(self, names):
+        """Refuse to go on with what was trained otherwise."""
+        before = self.past_["settings"]
+        params = self.get_params(deep=False)
+        changed = [name for name in names if before.get(name) != params.get(name)]
+        if changed:
+            name = changed[0]
+            raise ValueError(
+                f"{name} was {before[name]!r} when the training began, and cannot "
+                f"become {params[name]!r} while it goes on; clone the detector to "
+                "start anew."
+            )
+
+    def _settings(self):
+        params = self.get_params(deep=False)
+        return {name: params[name] for name in LASTING if name in params}
 
     def _keep_past(self, run):
         """Keep what it takes to go on from here, if that may be asked for."""
         self.__dict__.pop("past_", None)
         if self.warm_start:
-            self.past_ = run.export()
+            self.past_ = run.export() | {"settings": self._settings()}
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):
@@ -86,6 +112,11 @@ class ResumableDetector(IMDetector):
         from skim import nets
 
         is_first = not hasattr(self, "offset_")
+        if is_first:
+            for name in ("past_", "history_"):  # of a training that failed later
+                self.__dict__.pop(name, None)
+        elif "past_" in vars(self):
+            self._check_settings(LASTING_IN_STREAMS)
         X = validate_data(
             self,
             X,
@@ -93,21 +124,30 @@ class ResumableDetector(IMDetector):
             reset=is_first,
             ensure_min_samples=2,
         )
-        if is_first:
-            self.device_ = nets.resolve_device(self.device)
-            self.scaler_ = self._new_scaler(X.shape[1])
-            self.scaler_.n_seen_ = 0
-            self.network_params_ = self._network_params(X.shape[1])
-        self.scaler_.partial_fit(X)
-        with nets.compute(effective_n_jobs(self.n_jobs)):
-            past = None if is_first else self._stream_state()
-            run = self._new_run(self.scaler_.transform(X), past)
-            self._train_once(run, X)
-            self._forget_moments()
-            self._remember(X, run)
-            rows = self.scaler_.transform(self.past_["remembered"])
-            self._finish(rows, [run.state()])
+        before = dict(vars(self))
+        try:
+            if is_first:
+                self.device_ = nets.resolve_device(self.device)
+                self.scaler_ = self._new_scaler(X.shape[1]).fit(X)
+                self.network_params_ = self._network_params(X.shape[1])
+            else:
+                self.scaler_ = copy.copy(self.scaler_).partial_fit(X)
+            with nets.compute(effective_n_jobs(self.n_jobs)):
+                self._learn(X, None if is_first else self._stream_state())
+        except Exception:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
         return self
+
+    def _learn(self, X, past):
+        """Train on more rows and score with the networks as they are then."""
+        run = self._new_run(self.scaler_.transform(X), past)
+        self._train_once(run, X)
+        self._forget_moments()
+        self._remember(X, run)
+        rows = self.scaler_.transform(self.past_["remembered"])
+        self._finish(rows, [run.state()])
 
     def _stream_state(self):
         """Return where the stream has come to."""
@@ -146,7 +186,7 @@ class ResumableDetector(IMDetector):
 
     def _forget_moments(self):
         """Remove what tells of the moments of a `fit`."""
-        for name in (*ATTRIBUTES, "snapshot_epochs_", "best_epochs_"):
+        for name in (*ATTRIBUTES, "snapshot_epochs_", "best_epoch_", "best_epochs_"):
             self.__dict__.pop(name, None)
 
     def _remember(self, X, run):
@@ -161,4 +201,4 @@ class ResumableDetector(IMDetector):
         chosen = np.argsort(keys, kind="stable")[:MAX_REMEMBERED_ROWS]
         chosen.sort()
         sample = {"remembered": X[chosen], "keys": keys[chosen]}
-        self.past_ = run.export() | sample
+        self.past_ = run.export() | sample | {"settings": self._settings()}

@@ -54,6 +54,8 @@ class Watch:
     def __init__(self, criterion, run, n_rows, noise):
         import torch
 
+        if criterion == "cohesion" and run.n_rows < 4:
+            raise ValueError("stopping='cohesion' needs four rows at least.")
         self.criterion = criterion
         self.rows: Any = self._kept_or_drawn("rows", run, run.draw_rows, n_rows)
         self.noise = None if noise is None else torch.from_numpy(noise).to(run.device)

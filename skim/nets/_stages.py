@@ -43,7 +43,9 @@ class StageLog:
             return
         self._now[members] = self._n_states + np.arange(len(members))
         self._n_states += len(members)
-        self._states.append((weights.clone(), statistics.clone()))
+        # Off the device, where a training goes on with what was stored.
+        state = (part.to("cpu", copy=True) for part in (weights, statistics))
+        self._states.append(tuple(state))
 
     def restore(self, weights, statistics, stages):
         """Take up what `arrays` of another log returned."""
