@@ -29,3 +29,6 @@ numpydoc_class_members_toctree = False
 exclude_patterns = ["_build", "examples"]
 rst_prolog = ".. role:: cite"  # PyOD's docstrings cite by keys of their own
 html_theme = "pydata_sphinx_theme"
+
+# Terms in docstrings that come from scikit-learn.
+suppress_warnings = ["ref.term"]

@@ -63,8 +63,8 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         Share of each batch, those with the smaller losses, that trains the
         networks after the warm-up.
 
-    stopping : {"separation", "entropy", "cohesion", "excess_mass", \
-            "mass_volume"} or None, default="entropy"
+    stopping : str or None, default="entropy"
+        "separation", "entropy", "cohesion", "excess_mass", "mass_volume" or None.
         Where the training counts as ended: after the epoch where the losses of some
         rows are best by one of the criteria of :mod:`skim.metrics`, or after the last
         one.

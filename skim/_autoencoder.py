@@ -51,8 +51,8 @@ class IMAutoencoderDetector(ResumableDetector):
         The optimiser: Adam on the mean loss of a batch, or plain gradient descent
         on half the sum of the losses, as in the theorem.
 
-    stopping : {"separation", "entropy", "cohesion", "excess_mass", \
-            "mass_volume"} or None, default="separation"
+    stopping : str or None, default="separation"
+        "separation", "entropy", "cohesion", "excess_mass", "mass_volume" or None.
         Which moment of training counts, of each member: the epoch where the losses of
         some rows are best by one of the criteria of :mod:`skim.metrics`, or the last
         one.

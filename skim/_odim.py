@@ -44,8 +44,8 @@ class ODIMDetector(VAEDetector):
     batch_size : int, default=64
         Rows in a batch.
 
-    stopping : {"separation", "entropy", "cohesion", "excess_mass", \
-            "mass_volume"} or None, default="separation"
+    stopping : str or None, default="separation"
+        "separation", "entropy", "cohesion", "excess_mass", "mass_volume" or None.
         Which moment of training counts, of each member: that where the losses are
         best by one of the criteria of :mod:`skim.metrics`, or the last one. The
         separation is that of the present batch; all others look at the same rows

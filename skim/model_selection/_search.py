@@ -159,10 +159,10 @@ class EpochSearchCV(GridSearchCV):
         self._forget()
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
-        hooks = FitHooks(self, X, y)
-        hooks.begin(None)
         splits = self._splits(X, y, routed.splitter.split)
         self._check_labels(scorer, y, splits)
+        hooks = FitHooks(self, X, y)
+        hooks.begin(None)
         if self.verbose > 0:
             print(
                 f"Training {len(groups)} times on {len(splits)} folds each, totalling "
