@@ -40,8 +40,8 @@ def test_fingerprint_follows_the_parameters():
     def fingerprint(**params):
         return Detector("x", "skim:ALTBIDetector", params, "skim").fingerprint()
 
-    assert fingerprint() == fingerprint(epochs=90)
-    assert fingerprint() != fingerprint(epochs=91)
+    assert fingerprint() == fingerprint(epochs=100)
+    assert fingerprint() != fingerprint(epochs=101)
     assert fingerprint(verbose=object()) == fingerprint(verbose=object())
 
 
