@@ -10,7 +10,7 @@ ESTIMATORS = [
     IMAutoencoderDetector(),
     ALTBIDetector.paper(),
     ODIMDetector.paper(),
-    IMAutoencoderDetector.paper(),
+    IMAutoencoderDetector.paper(epochs=100),
     IMAutoencoderDetector.theorem(epochs=20),
 ]
 
