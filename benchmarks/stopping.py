@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from benchmarks.adbench import choose_tables
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
-from skim._stopping import CRITERIA, N_WATCHED_ROWS, Watch, moments_until
+from skim._stopping import CRITERIA, N_WATCHED_ROWS, Watch, is_moment
 from skim.datasets import fetch_adbench
 
 MAX_ROWS = 10_000  # of either kind that are scored at every moment
@@ -66,11 +66,10 @@ class Recorder:
     def __call__(self, run, rows):
         """Look at a moment of the training."""
         self.n_entries += 1
-        if moments_until(self.n_entries)[-1] != self.n_entries:
+        if not is_moment(self.n_entries):
             return
-        states = [state[None].cpu().numpy() for state in run.state()]
-        (losses,) = self.detector._losses(rows[self.scored], *states, run.members)
-        self.losses[self.n_entries] = losses.mean(axis=0)
+        losses = self.detector._present_losses(rows[self.scored], run)
+        self.losses[self.n_entries] = losses
         self.criteria[self.n_entries] = [
             watch.judge_together(run) for watch in self._watches(run, rows)
         ]

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skim._resuming import ResumableDetector
+from skim._spacing import evenly_spaced
 from skim._stopping import Kept, KeptUntilBest, best_epoch, moments_until
 from skim._vae import VAEDetector
 
@@ -347,8 +348,8 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             return moments
         if self.n_snapshots == 1:
             return [epoch]
-        places = np.linspace(0, len(moments) - 1, self.n_snapshots).round()
-        return [moments[int(place)] for place in places]
+        places = evenly_spaced(len(moments), self.n_snapshots)
+        return [moments[place] for place in places]
 
     def _train(self, run, monitor):
         kept = Kept(self, run) if self.stopping is None else KeptUntilBest(self, run)

@@ -2,7 +2,6 @@
 
 from numbers import Integral
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skim._resuming import ResumableDetector
@@ -337,9 +336,7 @@ class IMAutoencoderDetector(ResumableDetector):
                 losses=losses,
                 **self._entry(criterion),
             )
-            if self.stopping is None:
-                criterion = np.full(self.n_estimators, epoch)  # the later, the better
-            best.offer(run, criterion, epoch)
+            best.offer(run, self._offered(criterion, epoch), epoch)
             run.end_stage()
             run.n_epochs = epoch
             if stop:

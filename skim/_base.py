@@ -16,6 +16,7 @@ from skim._frames import to_frame
 from skim._monitor import Monitor
 from skim._random import own_random_state
 from skim._scaling import InputScaler
+from skim._spacing import evenly_spaced
 from skim._staging import keep_stages, new_stage_log, staged_scores
 from skim._stopping import CRITERIA, Watch
 from skim._threshold import ThresholdMixin, between
@@ -111,6 +112,12 @@ class IMDetector(
             entry["separation"] = criterion.mean()
         return entry
 
+    def _offered(self, criterion, moment):
+        """Return by what a moment is to be compared with others, for each member."""
+        if self.stopping is None:  # the later, the better
+            return np.full(len(criterion), moment)
+        return criterion
+
     def _scoring_noise(self, generator):
         """Return the latent noise that scores are computed with, if any."""
         return
@@ -148,18 +155,11 @@ class IMDetector(
             # A fit that fails must not leave a detector that counts as fitted.
             self.__dict__.pop("offset_", None)
         hooks = FitHooks(self, X, y)
-        X = validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            reset=past is None,
-            ensure_min_samples=2,
-        )
+        X = self._validate(X, reset=past is None, ensure_min_samples=2)
         self.__dict__.pop("offset_", None)
         self.device_ = nets.resolve_device(self.device)
         if past is None:
-            self.scaler_ = self._new_scaler(X.shape[1]).fit(X)
-            self.network_params_ = self._network_params(X.shape[1])
+            self._set_up(X)
         hooks.begin(self._n_entries())
         with nets.compute(effective_n_jobs(self.n_jobs)):
             rows = self.scaler_.transform(X)
@@ -170,6 +170,11 @@ class IMDetector(
         self._keep_past(run)
         hooks.end()
         return self
+
+    def _set_up(self, X):
+        """Learn how to scale the features, and what networks they take."""
+        self.scaler_ = self._new_scaler(X.shape[1]).fit(X)
+        self.network_params_ = self._network_params(X.shape[1])
 
     def _fit_network(self, rows, hooks, watch=None, past=None):
         """Train on scaled data; return the finished run."""
@@ -249,9 +254,8 @@ class IMDetector(
 
     def _typical_contributions(self, rows):
         """Return what each feature contributes in the mean of a sample of rows."""
-        sample = np.linspace(0, len(rows) - 1, min(len(rows), N_TYPICAL_ROWS))
-        contributions = self._contributions(rows[sample.round().astype(np.intp)])
-        return contributions.mean(axis=0)
+        sample = evenly_spaced(len(rows), N_TYPICAL_ROWS)
+        return self._contributions(rows[sample]).mean(axis=0)
 
     def _as_if_fitted(self, run, rows):
         """Return the attributes of a detector whose training ended here."""
@@ -371,7 +375,16 @@ class IMDetector(
 
     def _validate_new(self, X):
         check_is_fitted(self)
-        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return self._validate(X, reset=False)
+
+    def _validate(self, X, *, reset, ensure_min_samples=1):
+        return validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            ensure_min_samples=ensure_min_samples,
+        )
 
     def _score_samples(self, rows, fitting=False, by_member=None):
         """Score scaled rows; in fitting, learn how to scale the losses.
@@ -410,6 +423,12 @@ class IMDetector(
         scorer, data = self._scorer_and_data(rows, weights, statistics, members)
         for losses in scorer.losses(data):
             yield losses.cpu().numpy().astype(np.float64)
+
+    def _present_losses(self, rows, run):
+        """Return the mean losses of scaled rows under the members in training."""
+        weights, statistics = (part[None].cpu().numpy() for part in run.state())
+        (losses,) = self._losses(rows, weights, statistics, run.members)
+        return losses.mean(axis=0)
 
     def _contributions(self, rows):
         """Split the losses of scaled rows over their features."""

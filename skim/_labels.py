@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import column_or_1d
 
 
-def outlier_mask(y, n_samples, name="y"):
+def outlier_mask(y, n_samples, name="y", advice=""):
     """Tell which rows are outliers.
 
     Parameters
@@ -16,6 +16,8 @@ def outlier_mask(y, n_samples, name="y"):
         The expected length.
     name : str, default="y"
         What to call the labels in an error.
+    advice : str, default=""
+        What to add to the error if they are all alike.
 
     Returns
     -------
@@ -36,7 +38,7 @@ def outlier_mask(y, n_samples, name="y"):
         return labels == -1
     if len(values) == 1 and values <= {-1, 0, 1}:
         raise ValueError(
-            f"{name} has one class only; both inliers and outliers are needed."
+            f"{name} has one class only; both inliers and outliers are needed.{advice}"
         )
     found = ", ".join(map(repr, sorted(values, key=str)[:5])) or "what cannot be sorted"
     raise ValueError(

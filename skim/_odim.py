@@ -3,7 +3,6 @@
 import math
 from numbers import Integral
 
-import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from skim._vae import VAEDetector
@@ -257,9 +256,7 @@ class ODIMDetector(VAEDetector):
                 losses = watch.losses(run)
                 run.check_finite(losses)
                 criterion = watch.judge(run, losses)
-                offered = criterion
-                if self.stopping is None:  # the later, the better
-                    offered = np.full(len(run.members), run.n_updates)
+                offered = self._offered(criterion, run.n_updates)
                 best.offer(run, offered, run.n_updates)
                 run.end_stage()
                 stop = monitor.record(

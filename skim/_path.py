@@ -8,6 +8,7 @@ from joblib import effective_n_jobs
 from sklearn.base import clone
 
 from skim._base import IMDetector
+from skim._spacing import evenly_spaced
 from skim._staging import ATTRIBUTES, new_stage_log, staged_scores
 
 MAX_CHECKED_ROWS = 512  # of the training data, that tell of a divergence
@@ -41,8 +42,7 @@ class Path:
         self.detector._validate_params()
         self.detector._fit(X, y, watch=self._see, finish=False)
         self._training_scores = None
-        sample = np.linspace(0, len(self.rows) - 1, MAX_CHECKED_ROWS)
-        sample = np.unique(sample.round().astype(np.intp))
+        sample = evenly_spaced(len(self.rows), MAX_CHECKED_ROWS)
         checked = self._scores(self.rows[sample], raw=True)
         self._is_finite = {e: np.isfinite(s).all() for e, s in checked.items()}
         return self
@@ -104,10 +104,8 @@ class Path:
         -------
         scores : dict of int to ndarray
         """
-        last = copy.copy(self.detector)
-        last.__class__ = stopped_class(_Stopped, type(self.detector))
-        rows = self.detector.scaler_.transform(last._validate_new(X))
-        return self._scores(rows)
+        X = self.detector._validate(X, reset=False)
+        return self._scores(self.detector.scaler_.transform(X))
 
     def remember(self, X, scores):
         """Remember the scores of data, foreseen or of what it was made of."""

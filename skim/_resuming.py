@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import _fit_context
-from sklearn.utils.validation import validate_data
 
 from skim._base import IMDetector
 from skim._monitor import Monitor
@@ -117,19 +116,12 @@ class ResumableDetector(IMDetector):
                 self.__dict__.pop(name, None)
         elif "past_" in vars(self):
             self._check_settings(LASTING_IN_STREAMS)
-        X = validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            reset=is_first,
-            ensure_min_samples=2,
-        )
+        X = self._validate(X, reset=is_first, ensure_min_samples=2)
         before = dict(vars(self))
         try:
             if is_first:
                 self.device_ = nets.resolve_device(self.device)
-                self.scaler_ = self._new_scaler(X.shape[1]).fit(X)
-                self.network_params_ = self._network_params(X.shape[1])
+                self._set_up(X)
             else:
                 self.scaler_ = copy.copy(self.scaler_).partial_fit(X)
             with nets.compute(effective_n_jobs(self.n_jobs)):

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skim._spacing import evenly_spaced
+
 VAR_FLOOR = 1e-6  # for values scaled to [0, 1]
 MAX_VALUES = 10_000  # beyond this, evenly spaced order statistics stand for all
 REACH = 3.0  # standard deviations that still belong to the bulk of the losses
@@ -155,8 +157,7 @@ def thinned(values, max_values=MAX_VALUES):
     values = np.sort(values)
     if len(values) <= max_values:
         return values
-    ranks = np.linspace(0, len(values) - 1, max_values).round().astype(np.intp)
-    return values[ranks]
+    return values[evenly_spaced(len(values), max_values)]
 
 
 def validate_rows(values):

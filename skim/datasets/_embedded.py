@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.utils import Bunch
 
+from skim._spacing import evenly_spaced
+
 N_OUTLIERS = {"breast_cancer": 21, "wine": 10, "digits": 45}
 
 
@@ -131,7 +133,7 @@ def _rare_class(name, load, *, inliers, outliers, description, return_X_y, as_fr
     source = load(as_frame=as_frame)
     classes = np.asarray(source.target)
     rare = np.flatnonzero(np.isin(classes, list(outliers)))
-    chosen = np.linspace(0, len(rare) - 1, N_OUTLIERS[name]).round().astype(np.intp)
+    chosen = evenly_spaced(len(rare), N_OUTLIERS[name])
     is_outlier = np.zeros(len(classes), dtype=bool)
     is_outlier[rare[chosen]] = True
     rows = np.flatnonzero(np.isin(classes, list(inliers)) | is_outlier)

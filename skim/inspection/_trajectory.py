@@ -168,10 +168,7 @@ class _Recorder:
         self.entries = []
 
     def __call__(self, run, rows):
-        states = [state[None].cpu().numpy() for state in run.state()]
-        (losses,) = self.detector._losses(rows, *states, run.members)
-        losses = losses.mean(axis=0)
-        self.entries.append(self._entry(losses))
+        self.entries.append(self._entry(self.detector._present_losses(rows, run)))
 
     def _entry(self, losses):
         entry = {

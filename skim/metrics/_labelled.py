@@ -5,6 +5,10 @@ from sklearn.utils import column_or_1d
 
 from skim._labels import outlier_mask
 
+ADVICE = (
+    " In cross-validation, skim.model_selection.OutlierKFold gives both to all folds."
+)
+
 
 def outlier_roc_auc_score(y_true, y_score, *, sample_weight=None):
     """Compute the area under the ROC curve, outliers being what is looked for.
@@ -73,12 +77,5 @@ def outlier_average_precision_score(y_true, y_score, *, sample_weight=None):
 
 def _with_outliers_positive(metric, y_true, y_score, sample_weight):
     y_score = column_or_1d(y_score)
-    y_true = column_or_1d(y_true)
-    if len(y_true) and (y_true == y_true[0]).all():
-        raise ValueError(
-            "y_true has one class only; both inliers and outliers are needed. In "
-            "cross-validation, skim.model_selection.OutlierKFold gives both to all "
-            "folds."
-        )
-    is_outlier = outlier_mask(y_true, len(y_score), name="y_true")
+    is_outlier = outlier_mask(y_true, len(y_score), name="y_true", advice=ADVICE)
     return float(metric(is_outlier, -y_score, sample_weight=sample_weight))

@@ -14,7 +14,7 @@ from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures,
 )
 from sklearn.pipeline import Pipeline
-from sklearn.utils import column_or_1d, indexable
+from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params
 
 from skim._callbacks import FitHooks
@@ -253,7 +253,6 @@ class EpochSearchCV(GridSearchCV):
                 f"scoring={self.scoring!r} needs labels y; without them, use a scorer "
                 "such as 'loss_separation' or 'neg_loss_entropy'."
             )
-        y = column_or_1d(y)
         is_outlier = outlier_mask(y, len(y))
         for _, test in splits:
             share = is_outlier[test].mean()

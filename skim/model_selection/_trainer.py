@@ -188,8 +188,6 @@ class EpochScorer:
         try:
             yield from trainer.fitted(X)
         except Exception as error:  # of a transformer, on the test rows
-            if self.error_score == "raise":
-                raise
             yield from ((epochs, error) for epochs in trainer.epochs)
 
     def _failed(self, epochs, error):

@@ -111,10 +111,6 @@ class Run:
         """Copies of the weights and of the running statistics."""
         return self.network.weights.clone(), self.network.statistics.clone()
 
-    def keep(self):
-        """Keep the present state as a snapshot."""
-        self.snapshots.append(self.state())
-
     def export(self):
         """Return all that is needed to take the run up again, as arrays and numbers."""
         parts = {

@@ -56,7 +56,7 @@ class StageLog:
 
     def state(self, stage):
         """Return the weights and statistics that all members had after a stage."""
-        weights, statistics = map(torch.cat, zip(*self._states, strict=True))
+        weights, statistics = self._merged()
         places = torch.from_numpy(self._stages[stage])
         return weights[places], statistics[places]
 
@@ -74,7 +74,11 @@ class StageLog:
         stages : ndarray of int of shape (T, M)
             The row of each member's state at the end of each stage.
         """
-        weights, statistics = (
-            torch.cat(parts).cpu().numpy() for parts in zip(*self._states, strict=True)
-        )
+        weights, statistics = (part.numpy() for part in self._merged())
         return weights, statistics, np.stack(self._stages)
+
+    def _merged(self):
+        """Return all weights and statistics, each in one block from now on."""
+        if len(self._states) > 1:
+            self._states = [tuple(map(torch.cat, zip(*self._states, strict=True)))]
+        return self._states[0]

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skim._spacing import evenly_spaced
 from skim.separation import weighted_densities
 
 MAX_VALUE = 1e300  # further out, differences need not be floats
@@ -164,7 +165,7 @@ def trajectory(history, by, kept):
         The moments, of the same kind, at which networks were kept.
     """
     n = len(history[by])
-    thin = np.unique(np.linspace(0, n - 1, min(n, MAX_POINTS)).round().astype(int))
+    thin = evenly_spaced(n, MAX_POINTS)
     history = {name: values[thin] for name, values in history.items()}
     frame = {"width": 520, "height": 380, "left": 52, "right": 498}
     frame |= {"middle": 252, "bottom": 326}
