@@ -22,6 +22,7 @@ _MODULES = {
 
 _SUBMODULES = (
     "datasets",
+    "embedding",
     "inspection",
     "metrics",
     "model_selection",

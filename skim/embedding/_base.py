@@ -1,0 +1,146 @@
+"""What all embedders share: batches, progress, a cache, threads, pickling."""
+
+import contextlib
+import sys
+from numbers import Integral
+
+import joblib
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_is_fitted, check_memory
+
+
+class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base class of the transformers that put data into a compact representation.
+
+    A subclass says what an input is and how a batch of it is embedded. It calls
+    `_embed` with what `_batches` cuts, and the cache, the progress bar, the number
+    of threads and the global random states are taken care of.
+
+    What is expensive to build (a network on a device) belongs into attributes
+    whose names are in `_live`: pickles and copies leave them out.
+
+    Warning: this class should not be used directly. Use derived classes instead.
+    """
+
+    _parameter_constraints: dict = {
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "memory": [str, HasMethods("cache"), None],
+        "device": [str],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    _live: tuple[str, ...] = ()
+    _n_features_out: int
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in self._live}
+
+    # Transforming ---------------------------------------------------------------
+
+    def _embed(self, n_rows, batches, key):
+        """Embed batch by batch, or take what the cache has under `key`.
+
+        Parameters
+        ----------
+        n_rows : int
+        batches : callable
+            Returns an iterable of embedded batches, arrays of shape (b, d).
+        key : callable
+            Returns whatever decides what comes out: the input's content and the
+            settings. Called only where there is a cache.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_rows, d)
+        """
+
+        def compute():
+            embedding = None
+            done = 0
+            with quiet_compute(self.n_jobs):
+                for batch in batches():
+                    if embedding is None:
+                        embedding = np.empty((n_rows, batch.shape[1]), batch.dtype)
+                    embedding[done : done + len(batch)] = batch
+                    done += len(batch)
+                    self._show(done, n_rows)
+            return embedding
+
+        if self.memory is None:
+            return compute()
+        stored = check_memory(self.memory).cache(_remembered, ignore=["compute"])
+        return stored(joblib.hash((type(self).__qualname__, key())), compute)
+
+    def _batches(self, X, size=None):
+        """Cut X into runs of at most `batch_size` rows."""
+        size = self.batch_size if size is None else size
+        return (X[start : start + size] for start in range(0, len(X), size))
+
+    def _show(self, done, total, width=30):
+        if self.verbose:
+            filled = width * done // total
+            bar = f"[{'=' * filled:<{width}}] {done}/{total}"
+            sys.stderr.write(f"\r{type(self).__name__} {bar} ")
+            sys.stderr.write("\n" if done == total else "")
+            sys.stderr.flush()
+
+    def _check_finite(self, embedding):
+        """Refuse what no detector could use."""
+        if not np.isfinite(embedding).all():
+            bad = np.flatnonzero(~np.isfinite(embedding).all(axis=1))
+            raise ValueError(
+                f"{type(self).__name__} gave values that are not finite in {len(bad)} "
+                f"of {len(embedding)} rows, first in row {bad[0]}. Half precision can "
+                "do this: try dtype='float32'; or look at these rows."
+            )
+        return embedding
+
+    def _check_fitted(self):
+        check_is_fitted(self)
+
+
+def _remembered(key, compute):
+    """Compute; joblib keeps the result under `key`."""
+    return compute()
+
+
+@contextlib.contextmanager
+def quiet_compute(n_jobs):
+    """Run without gradients, on `n_jobs` threads, and leave no trace.
+
+    None means as many threads as torch uses anyway. The packages below may draw
+    from the global random states; these are put back.
+    """
+    import torch
+
+    from skim import nets
+
+    n_threads = torch.get_num_threads() if n_jobs is None else effective_n_jobs(n_jobs)
+    with nets.compute(n_threads), untouched_random_states():
+        yield
+
+
+@contextlib.contextmanager
+def untouched_random_states():
+    """Put the global states of `random`, numpy and torch back in the end."""
+    import random
+
+    import torch
+
+    python = random.getstate()
+    numpy = np.random.get_state()  # noqa: NPY002
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)  # noqa: NPY002

@@ -1,0 +1,51 @@
+"""Where weights are found, and the packages that load them, kept quiet."""
+
+import contextlib
+import os
+from importlib import import_module
+from pathlib import Path
+
+# Read by the packages when they are imported: nothing is to be reported home.
+SILENCE = {
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DISABLE_TELEMETRY": "1",
+    "TABPFN_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+}
+
+
+class MissingWeightsError(OSError):
+    """Weights are not here and cannot be downloaded."""
+
+
+def weights_home():
+    """Return the folder in which weights are looked for first.
+
+    It is the one that the environment variable ``SKIM_WEIGHTS_HOME`` names, or
+    ``~/.cache/skim/weights``.
+    """
+    home = os.environ.get("SKIM_WEIGHTS_HOME")
+    return Path(home).expanduser() if home else Path.home() / ".cache/skim/weights"
+
+
+def require(package, extra):
+    """Import a package of an extra without telemetry, or say how to get it."""
+    with _environment(SILENCE):
+        try:
+            return import_module(package)
+        except ImportError as error:
+            raise ImportError(
+                f"This embedder needs {package}: pip install 'skim[{extra}]'"
+            ) from error
+
+
+@contextlib.contextmanager
+def _environment(values):
+    """Set environment variables that are not set, for a while."""
+    added = [name for name in values if name not in os.environ]
+    os.environ.update({name: values[name] for name in added})
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
