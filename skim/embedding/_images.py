@@ -140,7 +140,7 @@ def warn_of_unreadable(images, rows):
         "are NaN: drop them (np.isfinite(embedding).all(axis=1)) or impute them "
         "(sklearn.impute.SimpleImputer) before detection.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

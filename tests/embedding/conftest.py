@@ -2,14 +2,26 @@
 
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+from sklearn.utils import estimator_checks
 
 WORDS = ["paid", "in", "full", "by", "card", "the", "cat", "sat", "on", "mat"]
 
+# scikit-learn skips these, as it has no images and no texts; they need none.
+CHECKS = [
+    estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
+    estimator_checks.check_estimator_repr,
+    estimator_checks.check_get_params_invariance,
+    estimator_checks.check_no_attributes_set_in_init,
+    estimator_checks.check_param_validation,
+    estimator_checks.check_parameters_default_constructible,
+    estimator_checks.check_set_params,
+    estimator_checks.check_valid_tag_types,
+]
+
 
 def save_quietly(folder, *parts):
+    import transformers
+
     log = transformers.utils.logging
     log.disable_progress_bar()
     for part in parts:
@@ -19,6 +31,8 @@ def save_quietly(folder, *parts):
 
 
 def vit_config(**settings):
+    import transformers
+
     return transformers.ViTConfig(
         **{
             "hidden_size": 16,
@@ -34,12 +48,15 @@ def vit_config(**settings):
 
 @pytest.fixture(scope="session")
 def vit_processor():
+    transformers = pytest.importorskip("transformers")
     side = {"height": 16, "width": 16}
     return transformers.ViTImageProcessorPil(size=side)
 
 
 @pytest.fixture(scope="session")
 def vit_folder(tmp_path_factory, vit_processor):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = transformers.ViTModel(vit_config(), add_pooling_layer=False)
@@ -55,6 +72,8 @@ def vit_images():
 
 @pytest.fixture(scope="session")
 def text_folder(tmp_path_factory):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("text")
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
     (folder / "vocab.txt").write_text("\n".join(vocabulary))

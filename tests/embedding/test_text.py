@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from skim import ALTBIDetector
 from skim.embedding import MissingWeightsError, TextEmbedder, _text, weights_home
-from tests.embedding.conftest import WORDS
+from tests.embedding.conftest import CHECKS, WORDS
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -233,8 +233,12 @@ def test_cache_goes_by_content_settings_and_weights(
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_contract(text_folder):
     results = check_estimator(TextEmbedder(model=text_folder), on_skip=None)
-    assert any(result["status"] == "passed" for result in results)
-    assert not [result for result in results if result["status"] == "failed"]
+    assert [result["status"] for result in results] == ["passed"]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_scikit_learn_contract_beside_the_data(check, text_folder):
+    check("TextEmbedder", TextEmbedder(model=text_folder))
 
 
 def test_unfitted_embedder_says_so():

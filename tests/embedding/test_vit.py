@@ -2,6 +2,7 @@ import copy
 import os
 import pickle
 import shutil
+import socket
 import subprocess
 import sys
 import tracemalloc
@@ -22,7 +23,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from skim import ALTBIDetector
 from skim.embedding import MissingWeightsError, ViTEmbedder
-from tests.embedding.conftest import save_quietly, vit_config
+from tests.embedding.conftest import CHECKS, save_quietly, vit_config
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -337,6 +338,17 @@ def test_missing_weights_are_explained_in_one_message(monkeypatch, tmp_path):
         ViTEmbedder(model="some/model").fit(np.zeros((1, 4, 4)))
 
 
+def test_failed_download_is_explained_in_the_same_way(monkeypatch, tmp_path):
+    def refuse(*args, **kwargs):
+        raise socket.gaierror("no network")
+
+    monkeypatch.setenv("SKIM_WEIGHTS_HOME", str(tmp_path))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    with pytest.raises(MissingWeightsError, match=r"hf download some/model"):
+        ViTEmbedder(model="some/model").fit(np.zeros((1, 4, 4)))
+
+
 @pytest.mark.parametrize("place", ["some/model", "model"])
 def test_weights_are_found_in_their_home(
     monkeypatch, tmp_path, vit, vit_folder, vit_images, place
@@ -468,8 +480,10 @@ def test_pickle_with_weights_needs_no_checkpoint(own_copy, vit, vit_images, tmp_
 
 def test_own_module_is_pickled_with_its_weights(vit_images):
     embedder = ViTEmbedder(model=CountingModule(2.0), image_size=8).fit(vit_images)
+    expected = embedder.transform(vit_images)
     again = pickle.loads(pickle.dumps(embedder))
-    assert_array_equal(again.transform(vit_images), embedder.transform(vit_images))
+    assert_array_equal(again.transform(vit_images), expected)
+    assert_array_equal(clone(embedder).fit_transform(vit_images), expected)
 
 
 def test_cache_goes_by_content_settings_and_weights(tmp_path, vit_images, files):
@@ -541,8 +555,12 @@ def test_files_are_opened_batch_by_batch(files, monkeypatch):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_contract(vit_folder):
     results = check_estimator(ViTEmbedder(model=vit_folder), on_skip=None)
-    assert any(result["status"] == "passed" for result in results)
-    assert not [result for result in results if result["status"] == "failed"]
+    assert [result["status"] for result in results] == ["passed"]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_scikit_learn_contract_beside_the_data(check, vit_folder):
+    check("ViTEmbedder", ViTEmbedder(model=vit_folder))
 
 
 def test_unfitted_embedder_says_so(vit_images):
