@@ -75,6 +75,10 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                     self._show(done, n_rows)
             return embedding
 
+        return self._remember(compute, key)
+
+    def _remember(self, compute, key):
+        """Compute, or take what the cache has under what `key` returns."""
         if self.memory is None:
             return compute()
         stored = check_memory(self.memory).cache(_remembered, ignore=["compute"])
@@ -139,7 +143,7 @@ def untouched_random_states():
 
     python = random.getstate()
     numpy = np.random.get_state()  # noqa: NPY002
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         try:
             yield
         finally:

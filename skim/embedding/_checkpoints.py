@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import json
-import os
 import tempfile
 import threading
 from pathlib import Path
@@ -11,12 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from skim.embedding._base import untouched_random_states
-from skim.embedding._weights import MissingWeightsError, require, weights_home
+from skim.embedding._weights import (
+    MissingWeightsError,
+    may_download,
+    require,
+    weights_home,
+)
 
 # What a checkpoint has beside its weights.
 TEXTS = ("*.json", "*.txt", "*.model", "*.jinja")
 
-_PATIENCE = 5  # seconds to wait for a server that does not answer
 _loading = threading.RLock()
 
 
@@ -49,19 +52,15 @@ def find_checkpoint(name, extra):
 
 
 def _download(hub, name):
-    try:
-        if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-            raise ConnectionError("HF_HUB_OFFLINE forbids to download")
-        hub.HfApi().model_info(name, timeout=_PATIENCE)
-        wanted = ["*.safetensors", *TEXTS]
-        return Path(hub.snapshot_download(name, allow_patterns=wanted))
-    except Exception as error:
-        raise MissingWeightsError(
-            f"The weights of {name!r} are not here and cannot be downloaded. On a "
-            f"machine with internet, run `hf download {name} --local-dir DIR`; then "
-            "pass model=DIR, or put the folder into $SKIM_WEIGHTS_HOME "
-            f"({weights_home()})."
-        ) from error
+    if may_download(hub, name):
+        with contextlib.suppress(Exception):  # the advice below is all there is to say
+            wanted = ["*.safetensors", *TEXTS]
+            return Path(hub.snapshot_download(name, allow_patterns=wanted))
+    raise MissingWeightsError(
+        f"The weights of {name!r} are not here and cannot be downloaded. On a "
+        f"machine with internet, run `hf download {name} --local-dir DIR`; then "
+        f"pass model=DIR, or put the folder into $SKIM_WEIGHTS_HOME ({weights_home()})."
+    )
 
 
 # Loading --------------------------------------------------------------------------

@@ -13,6 +13,8 @@ SILENCE = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
 }
 
+PATIENCE = 5  # seconds to wait for a server that does not answer
+
 
 class MissingWeightsError(OSError):
     """Weights are not here and cannot be downloaded."""
@@ -37,6 +39,17 @@ def require(package, extra):
             raise ImportError(
                 f"This embedder needs {package}: pip install 'skim[{extra}]'"
             ) from error
+
+
+def may_download(hub, name):
+    """Whether the Hugging Face hub may be asked for a model, and answers."""
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        return False
+    try:
+        hub.HfApi().model_info(name, timeout=PATIENCE)
+    except Exception:  # whatever a network that is not there makes of it
+        return False
+    return True
 
 
 @contextlib.contextmanager

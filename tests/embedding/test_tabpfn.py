@@ -1,0 +1,517 @@
+import os
+import pickle
+import random
+
+import joblib
+import numpy as np
+import pytest
+from sklearn import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skim import ALTBIDetector
+from skim.embedding import MissingWeightsError, TabPFNEmbedder, weights_home
+from skim.embedding import _tabpfn_model as tabpfn_model
+from tests.embedding.tabpfn_checkpoints import EMBEDDING_SIZE, save_tiny_checkpoint
+
+WIDTH = EMBEDDING_SIZE
+
+
+@pytest.fixture(scope="module")
+def regressor(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tabpfn")
+    return save_tiny_checkpoint(folder / "tabpfn-v2-regressor-tiny.ckpt")
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tabpfn")
+    path = folder / "tabpfn-v2-classifier-tiny.ckpt"
+    return save_tiny_checkpoint(path, "classification")
+
+
+@pytest.fixture
+def make(regressor):
+    def make(**params):
+        settings = {"model_path": regressor, "random_state": 0, "max_context": 50}
+        return TabPFNEmbedder(**(settings | params))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(70, 3)) @ rng.normal(size=(3, 5))
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    """Records whoever wants to use the network, and refuses."""
+    import socket
+
+    asked = []
+
+    def refuse(*args, **kwargs):
+        asked.append(args)
+        raise OSError("no network in this test")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    return asked
+
+
+# What comes out --------------------------------------------------------------------
+
+
+def test_rows_become_embeddings(make, X):
+    embedder = make()
+    embedding = embedder.fit_transform(X)
+    assert embedding.shape == (70, WIDTH)
+    assert embedding.dtype == np.float32
+    assert np.isfinite(embedding).all()
+    assert (embedding.std(axis=0) > 0).all()
+    names = embedder.get_feature_names_out()
+    assert list(names[:2]) == ["tabpfnembedder0", "tabpfnembedder1"]
+    assert len(names) == WIDTH
+
+
+def test_it_is_what_tabpfn_gives(make, regressor, X):
+    from tabpfn import TabPFNRegressor
+
+    embedder = make(max_context=100)  # all rows
+    embedding = embedder.fit_transform(X)
+    direct = TabPFNRegressor(
+        model_path=regressor,
+        n_estimators=1,
+        device="cpu",
+        inference_config=tabpfn_model.AS_GIVEN,
+        random_state=embedder._seed,
+    )
+    direct.fit(X[:, 1:], X[:, 0])
+    expected = direct.get_embeddings(X[:, 1:])[0]
+    np.testing.assert_allclose(embedding, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_an_embedding_depends_on_its_row_alone(make, X):
+    embedder = make(batch_size=16).fit(X)
+    embedding = embedder.transform(X)
+    for n_rows in (1, 2, 33):
+        np.testing.assert_array_equal(
+            embedder.transform(X[:n_rows]), embedding[:n_rows]
+        )
+    np.testing.assert_array_equal(embedder.transform(X[::-1])[::-1], embedding)
+    embedder.set_params(batch_size=70)
+    np.testing.assert_array_equal(embedder.transform(X), embedding)
+
+
+def test_members_are_not_scrambled(make, X):
+    side_by_side = make(n_estimators=3, combine="concat").fit(X)
+    mean = make(n_estimators=3).fit(X)
+    every = side_by_side.transform(X)
+    assert every.shape == (70, 3 * WIDTH)
+    for row in (0, 41):
+        # Each row's members are its own, whoever else is in the batch.
+        np.testing.assert_array_equal(side_by_side.transform(X[[row]])[0], every[row])
+    np.testing.assert_allclose(
+        every.reshape(70, 3, WIDTH).mean(axis=1), mean.transform(X), atol=1e-6
+    )
+
+
+def test_the_same_seed_gives_the_same_and_another_another_context(make, X):
+    first = make().fit_transform(X)
+    np.testing.assert_array_equal(make().fit_transform(X), first)
+    assert np.abs(make(random_state=1).fit_transform(X) - first).max() > 1e-4
+
+
+def test_global_random_states_are_left_alone(make, X):
+    import torch
+
+    before = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state()  # noqa: NPY002
+    make(n_estimators=2, n_folds=2).fit_transform(X)
+    assert random.getstate() == before[0]
+    assert np.random.get_state()[1].tolist() == before[1]  # noqa: NPY002
+    assert torch.equal(torch.get_rng_state(), before[2])
+
+
+def test_integers_and_single_precision_are_taken(make, X):
+    whole = np.round(100 * X).astype(int)
+    np.testing.assert_array_equal(
+        make().fit_transform(whole), make().fit_transform(whole.astype(float))
+    )
+    assert make().fit_transform(X.astype(np.float32)).shape == (70, WIDTH)
+
+
+def test_data_frames_keep_index_and_names(make, X):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcde"), index=np.arange(70) + 7)
+    out = make().set_output(transform="pandas").fit_transform(frame)
+    assert list(out.index) == list(frame.index)
+    assert out.columns[0] == "tabpfnembedder0"
+
+
+def test_gaps_are_taken_where_nothing_is_predicted(make, X):
+    X = X.copy()
+    X[::7, 3] = np.nan
+    assert np.isfinite(make(target=0).fit_transform(X)).all()
+    X[2:, 0] = np.nan
+    X[0, 1] = np.nan
+    with pytest.raises(ValueError, match="Fewer than two rows have a value"):
+        make(target=[0, 1]).fit(X)
+
+
+# The target ------------------------------------------------------------------------
+
+
+def test_the_first_column_that_varies_is_the_target(make, X):
+    assert make().fit(X).targets_ == [0]
+    X = X.copy()
+    X[:, 0] = 1.0
+    assert make().fit(X).targets_ == [1]
+    X[:, 1] = np.arange(70) == 3  # one row of seventy: that is variation
+    assert make().fit(X).targets_ == [1]
+    rare = np.random.default_rng(0).normal(size=(20_000, 4))
+    rare[:, :2] = 0.0
+    rare[0, 0] = 1.0
+    assert make().fit(rare).targets_ == [2]
+
+
+def test_targets_by_position_name_and_number(make, X):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    by_name = make(target="c").fit(frame)
+    by_position = make(target=2).fit(X)
+    assert by_name.targets_ == by_position.targets_ == [2]
+    np.testing.assert_array_equal(by_name.transform(frame), by_position.transform(X))
+    assert make(target=-1).fit(X).targets_ == [4]
+    assert list(make(n_targets=2).fit(X).targets_) == [0, 1]
+    assert list(make(target=["e", 0]).fit(frame).targets_) == [4, 0]
+    assert list(make(target="all").fit(X).targets_) == [0, 1, 2, 3, 4]
+
+
+def test_targets_are_averaged_or_put_side_by_side(make, X):
+    one, other = (make(target=j).fit(X) for j in (1, 3))
+    parts = [one.transform(X), other.transform(X)]
+    both = make(target=[1, 3])
+    np.testing.assert_allclose(both.fit_transform(X), np.mean(parts, axis=0), atol=1e-6)
+    both.set_params(combine="concat")
+    np.testing.assert_array_equal(both.fit_transform(X), np.hstack(parts))
+    assert len(both.get_feature_names_out()) == 2 * WIDTH
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (9, "target=9 is no position in a table of 5 columns"),
+        ("z", "X has no column 'z'; it has: none, X has no names"),
+        ([], "target is empty"),
+        ([0, 1.5], "1.5, which is neither a position nor a name"),
+    ],
+)
+def test_a_target_that_is_none(make, X, target, message):
+    with pytest.raises(ValueError, match=message):
+        make(target=target).fit(X)
+
+
+def test_a_constant_target_is_refused(make, X):
+    X = X.copy()
+    X[:, 2] = 3.0
+    with pytest.raises(ValueError, match=r"target 2 is constant in X\. Choose another"):
+        make(target=2).fit(X)
+
+
+def test_a_rare_value_is_drawn_into_the_context(make):
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    X[:, 0] = 0.0
+    X[17, 0] = 1.0
+    embedder = make(target=0, task="regression", max_context=20).fit(X)
+    assert np.ptp(embedder.context_[:, 0]) > 0
+
+
+# The task --------------------------------------------------------------------------
+
+
+def test_few_whole_numbers_are_classes(make, classifier, regressor, X, tmp_path):
+    home = tmp_path / "weights"
+    home.mkdir()
+    for file in (classifier, regressor):
+        (home / file.name).write_bytes(file.read_bytes())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SKIM_WEIGHTS_HOME", str(home))
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        assert weights_home() == home
+        X = X.copy()
+        X[:, 0] = np.arange(70) % 3
+        both = make(model_path="v2", target=[0, 1]).fit(X)
+        assert both.tasks_ == ["classification", "regression"]
+        assert both.transform(X).shape == (70, WIDTH)
+        assert make(model_path="v2", task="regression").fit(X).tasks_ == ["regression"]
+
+
+def test_a_checkpoint_decides_where_it_must(make, classifier, X):
+    X = X.copy()
+    X[:, 0] = np.arange(70) % 3
+    assert make().fit(X).tasks_ == ["regression"]
+    assert make(model_path=classifier).fit(X).tasks_ == ["classification"]
+    with pytest.raises(ValueError, match="cannot do regression"):
+        make(model_path=classifier, target=1).fit(X)
+    with pytest.raises(ValueError, match="cannot do classification"):
+        make(task="classification").fit(X)
+    with pytest.raises(ValueError, match="at most 10 classes"):
+        make(model_path=classifier, target=1, task="classification").fit(X)
+
+
+# Context and folds -----------------------------------------------------------------
+
+
+def test_the_context_is_limited(make, X):
+    assert make(max_context=30).fit(X).context_.shape == (30, 5)
+    assert make(max_context=500).fit(X).context_.shape == (70, 5)
+
+
+def test_out_of_fold_embeddings_do_not_see_their_own_target(make, X):
+    changed = X.copy()
+    changed[5, 0] += 3.0
+    settings = {"target": 0, "max_context": 70}
+    within = make(**settings)
+    assert np.abs(within.fit_transform(X) - within.fit_transform(changed))[5].max() > 0
+    outside = make(n_folds=3, **settings)
+    before, after = outside.fit_transform(X), outside.fit_transform(changed)
+    np.testing.assert_array_equal(before[5], after[5])
+    assert np.abs(before - after).max() > 0  # but others see it
+
+
+def test_out_of_fold_rows_stay_in_order(make, X):
+    twice = np.repeat(X, 2, axis=0)
+    embedding = make(n_folds=4, max_context=200).fit_transform(twice)
+    distances = np.linalg.norm(embedding[::2, None] - embedding[None, 1::2], axis=2)
+    # A row and its copy may be in different folds and still are mostly the closest.
+    assert (distances.argmin(axis=1) == np.arange(70)).mean() > 0.5
+
+
+def test_folds_beyond_the_rows(make, X):
+    with pytest.raises(ValueError, match="n_folds=99 is more than the 70 rows"):
+        make(n_folds=99).fit_transform(X)
+
+
+# The gate --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "applied"),
+    [
+        ((4_000, 3), False),
+        ((4_001, 3), True),
+        ((50_000, 3), False),
+        ((4_001, 50), False),
+        ((4_001, 1), False),
+    ],
+)
+def test_the_papers_rule(make, shape, applied):
+    X = np.random.default_rng(0).normal(size=shape)
+    embedder = make(apply="auto").fit(X)
+    assert embedder.is_applied_ == applied
+    out = embedder.transform(X[:3])
+    if applied:
+        assert out.shape == (3, WIDTH)
+    else:
+        np.testing.assert_array_equal(out, X[:3])
+        names = embedder.get_feature_names_out()
+        assert list(names) == [f"x{j}" for j in range(shape[1])]
+
+
+def test_what_passes_through_needs_no_weights(X):
+    embedder = TabPFNEmbedder(apply="auto", model_path="nowhere.ckpt")
+    np.testing.assert_array_equal(embedder.fit_transform(X), X)
+
+
+# Pickles and the cache -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keep_weights", [False, True])
+def test_pickles_keep_or_drop_the_weights(make, X, tmp_path, keep_weights):
+    checkpoint = save_tiny_checkpoint(tmp_path / "tabpfn-v2-regressor-tiny.ckpt")
+    embedder = make(model_path=checkpoint, keep_weights=keep_weights)
+    embedding = embedder.fit_transform(X)
+    joblib.dump(embedder, tmp_path / "embedder.joblib")
+    size = checkpoint.stat().st_size
+    assert (len(pickle.dumps(embedder)) > size) == keep_weights
+    loaded = joblib.load(tmp_path / "embedder.joblib")
+    np.testing.assert_array_equal(loaded.transform(X), embedding)
+    checkpoint.unlink()
+    loaded = joblib.load(tmp_path / "embedder.joblib")
+    if keep_weights:
+        np.testing.assert_array_equal(loaded.transform(X), embedding)
+    else:
+        with pytest.raises(MissingWeightsError, match="There is no checkpoint"):
+            loaded.transform(X)
+
+
+def test_the_cache_is_used_and_not_confused(make, X, tmp_path, monkeypatch):
+    calls = []
+    original = tabpfn_model.ContextModel.embed
+
+    def counted(self, features):
+        calls.append(len(features))
+        return original(self, features)
+
+    embedder = make(memory=str(tmp_path))
+    embedding = embedder.fit_transform(X)
+    monkeypatch.setattr(tabpfn_model.ContextModel, "embed", counted)
+    np.testing.assert_array_equal(embedder.transform(X), embedding)
+    again = clone(embedder)
+    np.testing.assert_array_equal(again.fit_transform(X), embedding)
+    assert sum(calls) == 1  # fit looks how wide an embedding is
+    changed = X.copy()
+    changed[0, 0] += 1
+    assert not np.array_equal(embedder.transform(changed)[1:], [])
+    assert sum(calls) == 71
+    for other in ({"target": 1}, {"n_folds": 2}, {"combine": "concat"}):
+        calls.clear()
+        clone(embedder).set_params(**other).fit_transform(X)
+        assert sum(calls) == 71, other
+
+
+# Weights ---------------------------------------------------------------------------
+
+
+def test_nothing_uses_the_network(make, X, no_network):
+    make().fit(X).transform(X)
+    assert no_network == []
+
+
+def test_missing_weights_say_how_to_get_them(X, tmp_path, monkeypatch, no_network):
+    monkeypatch.setenv("SKIM_WEIGHTS_HOME", str(tmp_path))
+    monkeypatch.setattr(
+        "tabpfn.settings.settings.tabpfn.model_cache_dir", tmp_path / "cache"
+    )
+    with pytest.raises(MissingWeightsError, match="SKIM_WEIGHTS_HOME") as caught:
+        TabPFNEmbedder().fit(X)
+    assert "tabpfn-v2-regressor" in str(caught.value)
+    assert no_network  # it was tried
+    assert not list(tmp_path.rglob("*.ckpt"))
+    no_network.clear()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(MissingWeightsError, match="cannot be downloaded"):
+        TabPFNEmbedder().fit(X)
+    assert no_network == []
+
+
+def test_gated_versions_are_never_downloaded(X, tmp_path, monkeypatch, no_network):
+    monkeypatch.setenv("SKIM_WEIGHTS_HOME", str(tmp_path))
+    monkeypatch.setattr(
+        "tabpfn.settings.settings.tabpfn.model_cache_dir", tmp_path / "cache"
+    )
+    with pytest.raises(MissingWeightsError, match=r"TabPFN v2\.5"):
+        TabPFNEmbedder(model_path="v2.5").fit(X)
+    assert no_network == []
+
+
+def test_a_file_that_is_no_checkpoint(make, X, tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "unpickled"),)
+
+    for name, content in {
+        "empty.ckpt": b"",
+        "evil.ckpt": pickle.dumps(Evil()),
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=f"{name}' is not a checkpoint"):
+            make(model_path=tmp_path / name).fit(X)
+    assert not (tmp_path / "unpickled").exists()
+
+
+def test_importing_brings_neither_torch_nor_tabpfn():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, skim, skim.embedding as e; e.TabPFNEmbedder; "
+        "assert not {'tabpfn', 'transformers', 'torch'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_missing_extra_is_named(make, X, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "tabpfn.checkpoint", None)
+    with pytest.raises(ImportError, match=r"pip install 'skim\[tabpfn\]'"):
+        make().fit(X)
+
+
+# Bad input -------------------------------------------------------------------------
+
+
+def test_constant_tables_and_single_columns(make):
+    with pytest.raises(ValueError, match="Every column of X is constant"):
+        make().fit(np.ones((10, 3)))
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        make().fit(np.arange(10.0)[:, None])
+
+
+def test_too_many_columns(make):
+    X = np.random.default_rng(0).normal(size=(5, 502))
+    with pytest.raises(ValueError, match="at most 500 columns beside the target"):
+        make().fit(X)
+
+
+def test_too_large_a_context(make, X):
+    with pytest.raises(ValueError, match="1,000 are usually enough"):
+        make(max_context=20_000).fit(X)
+
+
+def test_huge_values_stay_finite(make, X):
+    X = X.copy()
+    X[3, 1] = 1e300
+    X[4, 0] = -1e300
+    assert np.isfinite(make().fit_transform(X)).all()
+
+
+# In a pipeline ---------------------------------------------------------------------
+
+
+def test_one_line_in_a_pipeline(make, X):
+    detector = make_pipeline(make(), ALTBIDetector(epochs=5, random_state=0))
+    labels = detector.fit_predict(X)
+    assert set(labels) <= {-1, 1}
+    assert detector[:-1].get_feature_names_out()[0] == "tabpfnembedder0"
+
+
+def test_progress_is_shown_if_asked(make, X, capsys):
+    make().fit_transform(X)
+    assert capsys.readouterr() == ("", "")
+    make(verbose=1).fit_transform(X)
+    assert "TabPFNEmbedder [" in capsys.readouterr().err
+
+
+def _checked():
+    path = os.path.join(
+        os.environ.get("PYTEST_XDIST_TESTRUNUID", "tabpfn"), "tiny.ckpt"
+    )
+    return [TabPFNEmbedder(model_path=path, max_context=20)]
+
+
+@parametrize_with_checks(_checked())
+def test_scikit_learn_contract(estimator, check, regressor):
+    check(estimator.set_params(model_path=str(regressor)))
+
+
+# The real weights ------------------------------------------------------------------
+
+
+def test_real_weights_tell_clusters_apart():
+    files = list(weights_home().glob("tabpfn-v2-regressor*.ckpt"))
+    if not files:
+        pytest.skip("TabPFN's weights are not cached: make weights")
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], 60)
+    X = rng.normal(size=(120, 4)) + 6 * groups[:, None]
+    embedding = TabPFNEmbedder(random_state=0).fit_transform(X)
+    assert embedding.shape == (120, 192)
+    centres = [embedding[groups == k].mean(axis=0) for k in (0, 1)]
+    within = np.mean(
+        [np.linalg.norm(embedding[groups == k] - centres[k], axis=1) for k in (0, 1)]
+    )
+    assert within < 0.5 * np.linalg.norm(centres[0] - centres[1])
