@@ -13,6 +13,7 @@ try:
     from benchmarks.simulation import simulation
     from benchmarks.speed import speed
     from benchmarks.stopping import stopping
+    from benchmarks.tabpfn import tabpfn
 except ImportError as error:
     sys.exit(f"{error}. The benchmarks need more than skim: pip install 'skim[bench]'")
 
@@ -25,6 +26,7 @@ app.command()(stopping)
 app.command()(search)
 app.command()(speed)
 app.command()(embedding_speed)
+app.command()(tabpfn)
 
 if __name__ == "__main__":
     app()
