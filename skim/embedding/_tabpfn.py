@@ -16,13 +16,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skim._random import own_random_state
 from skim.embedding import _tabpfn_model as tabpfn_model
 from skim.embedding._base import Embedder, quiet_compute
+from skim.embedding._tabpfn_targets import (
+    choose_targets,
+    choose_task,
+    differs,
+    scale_of,
+)
 
 # Where the paper embeds: rows between these, and fewer columns than that.
 MIN_ROWS, MAX_ROWS, MAX_COLUMNS = 4_000, 50_000, 50
-# A column whose standard deviation is a smaller part of its range hardly varies.
-HARDLY = 0.01
-# Larger values are scaled down: TabPFN works in single precision.
-LARGE = 1e15
 
 _lock = threading.Lock()
 
@@ -268,18 +270,25 @@ class TabPFNEmbedder(Embedder):
         return self._out_of_fold(X, random_state)
 
     def _fit(self, X):
+        """Fit to valid rows; return what goes on drawing at random."""
+        for name in ("_model", "checkpoint_", "_n_features_out", "is_applied_"):
+            self.__dict__.pop(name, None)
+        random_state = own_random_state(self.random_state)
+        is_applied = self._is_worth_it(X)
+        if is_applied:
+            self._set_up(X, random_state)
+        self.is_applied_ = is_applied  # last: a fit that fails leaves nothing fitted
+        return random_state
+
+    def _set_up(self, X, random_state):
+        """Choose what TabPFN is to predict and to see, and try it."""
         from skim import nets
 
-        for name in ("_model", "checkpoint_", "_n_features_out"):
-            self.__dict__.pop(name, None)
-        self.is_applied_ = self._is_worth_it(X)
-        random_state = own_random_state(self.random_state)
-        if not self.is_applied_:
-            return random_state
         self._check_size(X)
         self.device_ = nets.resolve_device(self.device)
-        self.targets_ = self._choose_targets(X)
-        self.scale_ = _scale_of(X)
+        names = list(getattr(self, "feature_names_in_", []))
+        self.targets_ = choose_targets(self.target, self.n_targets, X, names)
+        self.scale_ = scale_of(X)
         self._seed = int(random_state.randint(2**31 - 1))
         rows = np.arange(len(X))
         self.context_ = X[self._draw_context(X, rows, random_state)]
@@ -297,7 +306,6 @@ class TabPFNEmbedder(Embedder):
             self._model = model
         n_parts = self.n_estimators * len(self.targets_)
         self._n_features_out = width * (n_parts if self.combine == "concat" else 1)
-        return random_state
 
     def _validate(self, X, *, reset):
         return validate_data(
@@ -330,53 +338,6 @@ class TabPFNEmbedder(Embedder):
                 "TabPFN was made for. 1,000 are usually enough."
             )
 
-    # Targets --------------------------------------------------------------------
-
-    def _choose_targets(self, X):
-        """Return the positions of the columns that are predicted."""
-        varies = _varies(X)
-        if isinstance(self.target, str) and self.target in ("auto", "all"):
-            if not varies.any():
-                varies = _differs(X)  # better a rare value than nothing
-            chosen = np.flatnonzero(varies)
-            if self.target == "auto":
-                chosen = chosen[: self.n_targets]
-            if len(chosen) == 0:
-                raise ValueError(
-                    "Every column of X is constant: there is nothing to predict, and "
-                    "no row differs from another."
-                )
-            return chosen
-        given = self.target if isinstance(self.target, list | tuple) else [self.target]
-        if len(given) == 0:
-            raise ValueError("target is empty; name a column, or use 'auto'.")
-        chosen = np.array([self._position(column, X.shape[1]) for column in given])
-        for position, column in zip(chosen, given, strict=True):
-            if not _differs(X)[position]:
-                raise ValueError(
-                    f"The target {column!r} is constant in X. Choose another column, "
-                    "or target='auto'."
-                )
-        return chosen
-
-    def _position(self, column, n_columns):
-        """Return where a column is that is given by position or name."""
-        if isinstance(column, str):
-            names = list(getattr(self, "feature_names_in_", []))
-            if column not in names:
-                known = ", ".join(map(str, names[:10])) or "none, X has no names"
-                raise ValueError(f"X has no column {column!r}; it has: {known}.")
-            return names.index(column)
-        if not isinstance(column, Integral) or isinstance(column, bool):
-            raise ValueError(
-                f"target holds {column!r}, which is neither a position nor a name."
-            )
-        if not -n_columns <= column < n_columns:
-            raise ValueError(
-                f"target={column} is no position in a table of {n_columns} columns."
-            )
-        return column % n_columns
-
     def _find_tasks(self, X):
         """Decide what predicting each target is, and find weights for it."""
         own = str(self.model_path) not in tabpfn_model.VERSIONS
@@ -384,33 +345,14 @@ class TabPFNEmbedder(Embedder):
         if own:
             file = tabpfn_model.find_checkpoint(self.model_path, "regression")
             able = tabpfn_model.tasks_of(file)
-        self.tasks_ = [self._task(X[:, j], able) for j in self.targets_]
+        self.tasks_ = [
+            choose_task(self.task, X[:, j], able, self.model_path)
+            for j in self.targets_
+        ]
         self.checkpoints_ = {
             task: str(tabpfn_model.find_checkpoint(self.model_path, task))
             for task in set(self.tasks_)
         }
-
-    def _task(self, column, able):
-        values = np.unique(column[np.isfinite(column)])
-        few = len(values) <= tabpfn_model.MAX_CLASSES
-        wanted = self.task
-        if wanted == "auto":
-            whole = few and (values == np.round(values)).all()
-            wanted = "classification" if whole else "regression"
-            if wanted not in able and (few or "regression" in able):
-                (wanted,) = able
-        if wanted not in able:
-            raise ValueError(
-                f"The checkpoint {str(self.model_path)!r} cannot do {wanted}; choose "
-                f"another one, or task={' or '.join(map(repr, sorted(able)))}."
-            )
-        if wanted == "classification" and not few:
-            raise ValueError(
-                f"A target has {len(values)} different values, and TabPFN tells at "
-                f"most {tabpfn_model.MAX_CLASSES} classes apart. Choose another "
-                "target, or a regressor."
-            )
-        return wanted
 
     # Context --------------------------------------------------------------------
 
@@ -439,7 +381,7 @@ class TabPFNEmbedder(Embedder):
         task = self.tasks_[place]
         context = context / self.scale_
         features, values = np.delete(context, target, axis=1), context[:, target]
-        if not _differs(values[:, None])[0] or not _differs(features).any():
+        if not differs(values[:, None])[0] or not differs(features).any():
             raise ValueError(
                 f"In the {len(context)} rows of a context, the target in column "
                 f"{target} or all other columns are constant. Choose another target, "
@@ -496,7 +438,7 @@ class TabPFNEmbedder(Embedder):
         embedding : ndarray of shape (n_samples, n_components)
             The embedded rows; X itself where it passes through.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "is_applied_")
         return self._transform(self._validate(X, reset=False))
 
     def _transform(self, X):
@@ -589,7 +531,7 @@ class TabPFNEmbedder(Embedder):
         names : ndarray of str objects
             ``tabpfnembedder0`` and so on, or the names of X where it passes through.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "is_applied_")
         if self.is_applied_:
             return super().get_feature_names_out(input_features)
         from sklearn.utils.validation import _check_feature_names_in
@@ -601,29 +543,3 @@ class TabPFNEmbedder(Embedder):
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
-
-
-def _scale_of(X):
-    """Return what very large columns are divided by."""
-    with np.errstate(all="ignore"):
-        largest = np.nanmax(np.abs(X), axis=0, initial=0.0)
-    return np.where(largest > LARGE, largest, 1.0)
-
-
-def _differs(X):
-    """Return which columns have two different values."""
-    low = np.fmin.reduce(X, axis=0)
-    high = np.fmax.reduce(X, axis=0)
-    return low < high
-
-
-def _varies(X):
-    """Return which columns vary more than hardly."""
-    X = X / _scale_of(X)
-    low = np.fmin.reduce(X, axis=0)
-    span = np.fmax.reduce(X, axis=0) - low
-    span = np.where(span > 0, span, 1.0)
-    scaled = (X - low) / span
-    count = np.maximum(np.isfinite(scaled).sum(axis=0), 1)
-    mean = np.nansum(scaled, axis=0) / count
-    return np.sqrt(np.nansum((scaled - mean) ** 2, axis=0) / count) > HARDLY
