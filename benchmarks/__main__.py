@@ -6,6 +6,7 @@ try:
     import typer
 
     from benchmarks.adbench import adbench
+    from benchmarks.contrastive import contrastive
     from benchmarks.demo import demo
     from benchmarks.report import report
     from benchmarks.search import search
@@ -22,6 +23,7 @@ app.command()(report)
 app.command()(simulation)
 app.command()(stopping)
 app.command()(search)
+app.command()(contrastive)
 app.command()(speed)
 
 if __name__ == "__main__":
