@@ -20,7 +20,7 @@ from skim.datasets import fetch_adbench, make_im_clusters
 from skim.embedding import ContrastiveEmbedder
 from skim.theory import cluster_geometry, estimate_geometry
 
-MAX_ROWS = 8000
+MAX_ROWS, MAX_FEATURES = 8000, 200  # of the tables, to keep the study short
 FIELDS = ("clusters", "dataset", "seed", "before", "after", "auroc_raw", "auroc")
 UNCLUSTERED = 3  # clusters to cut a table into that does not seem to have any
 SIMULATIONS = {
@@ -140,7 +140,8 @@ def summary(means):
 def tasks_of(data, seeds):
     """Return what there is to measure."""
     tables = choose_tables(data or ["tabular"], local=True)
-    names = [table.file for table in tables if table.n < MAX_ROWS]
+    small = [t for t in tables if t.n < MAX_ROWS and t.p < MAX_FEATURES]
+    names = [table.file for table in sorted(small, key=lambda t: t.n * t.p)]
     every = {"true": SIMULATIONS, "classes": CLASSES, "estimated": names}
     return [
         (kind, name, seed)

@@ -48,8 +48,7 @@ def variation(X, clusters):
     return geometry.distances.mean() / geometry.delta
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("std", [1.0, 2.5])
+@pytest.mark.parametrize(("std", "seed"), [(1.0, 0), (2.5, 1)])
 def test_clusters_of_the_simulation_become_tighter(std, seed):
     X, _, clusters = make_im_clusters(1000, cluster_std=std, random_state=seed)
     before = InputScaler("squash", centred=True).fit(X).transform(X)
