@@ -26,9 +26,9 @@ def test_every_simulation_can_be_made():
 def test_summary_counts_tighter_tables_in_both_halves(tmp_path):
     path = tmp_path / "results.csv"
     rows = [
-        "estimated,a,0,1,0.25,0.7,0.8",
-        "estimated,a,1,3,0.75,0.9,0.8",
-        "estimated,B,0,1,2,0.5,0.4",
+        "estimated,glass,0,1,0.25,0.7,0.8",
+        "estimated,glass,1,3,0.75,0.9,0.8",
+        "estimated,musk,0,1,2,0.5,0.4",
         "classes,iris,0,1,0.5,nan,nan",
     ]
     path.write_text("\n".join([",".join(FIELDS), *rows]) + "\n")
