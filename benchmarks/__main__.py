@@ -6,6 +6,7 @@ try:
     import typer
 
     from benchmarks.adbench import adbench
+    from benchmarks.contrastive import contrastive
     from benchmarks.demo import demo
     from benchmarks.embedding_speed import embedding_speed
     from benchmarks.report import report
@@ -24,6 +25,7 @@ app.command()(report)
 app.command()(simulation)
 app.command()(stopping)
 app.command()(search)
+app.command()(contrastive)
 app.command()(speed)
 app.command()(embedding_speed)
 app.command()(tabpfn)

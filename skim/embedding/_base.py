@@ -66,7 +66,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         def compute():
             embedding = None
             done = 0
-            with quiet_compute(self.n_jobs):
+            with quiet_compute(self._n_threads()):
                 for batch in batches():
                     if embedding is None:
                         embedding = np.empty((n_rows, batch.shape[1]), batch.dtype)
@@ -108,6 +108,10 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                 "do this: try dtype='float32'; or look at these rows."
             )
         return embedding
+
+    def _n_threads(self):
+        """Return the number of threads to embed with; None leaves it to torch."""
+        return self.n_jobs
 
     def _check_fitted(self):
         check_is_fitted(self)
