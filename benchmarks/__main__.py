@@ -12,6 +12,7 @@ try:
     from benchmarks.simulation import simulation
     from benchmarks.speed import speed
     from benchmarks.stopping import stopping
+    from benchmarks.weights import weights
 except ImportError as error:
     sys.exit(f"{error}. The benchmarks need more than skim: pip install 'skim[bench]'")
 
@@ -23,6 +24,7 @@ app.command()(simulation)
 app.command()(stopping)
 app.command()(search)
 app.command()(speed)
+app.command()(weights)
 
 if __name__ == "__main__":
     app()
