@@ -7,6 +7,7 @@ try:
 
     from benchmarks.adbench import adbench
     from benchmarks.demo import demo
+    from benchmarks.embedding_speed import embedding_speed
     from benchmarks.report import report
     from benchmarks.search import search
     from benchmarks.simulation import simulation
@@ -25,6 +26,7 @@ app.command()(stopping)
 app.command()(search)
 app.command()(speed)
 app.command()(weights)
+app.command()(embedding_speed)
 
 if __name__ == "__main__":
     app()

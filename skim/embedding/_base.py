@@ -93,13 +93,14 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             sys.stderr.write("\n" if done == total else "")
             sys.stderr.flush()
 
-    def _check_finite(self, embedding):
-        """Refuse what no detector could use."""
+    def _check_finite(self, embedding, rows=None):
+        """Refuse what no detector could use; `rows` are the numbers of its rows."""
         if not np.isfinite(embedding).all():
             bad = np.flatnonzero(~np.isfinite(embedding).all(axis=1))
+            first = bad[0] if rows is None else rows[bad[0]]
             raise ValueError(
                 f"{type(self).__name__} gave values that are not finite in {len(bad)} "
-                f"of {len(embedding)} rows, first in row {bad[0]}. Half precision can "
+                f"of {len(embedding)} rows, first in row {first}. Half precision can "
                 "do this: try dtype='float32'; or look at these rows."
             )
         return embedding

@@ -1,0 +1,312 @@
+import copy
+import pickle
+import shutil
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from skim import ALTBIDetector
+from skim.embedding import MissingWeightsError, TextEmbedder, _text, weights_home
+from tests.embedding.conftest import CHECKS, WORDS
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+
+@pytest.fixture(scope="session")
+def text(text_folder, text_texts):
+    return TextEmbedder(model=text_folder).fit(text_texts)
+
+
+def directly(folder, texts, pooling):
+    """Each text by itself, by transformers alone."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    network = transformers.BertModel.from_pretrained(folder, add_pooling_layer=False)
+    with torch.no_grad():
+        hidden = [
+            network(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+            for text in texts
+        ]
+    return np.stack([h[0] if pooling == "cls" else h.mean(0) for h in hidden])
+
+
+# What comes out -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("batch_size", [1, 3, 32])
+def test_embedding_is_what_transformers_gives(
+    text_folder, text_texts, pooling, batch_size
+):
+    embedder = TextEmbedder(model=text_folder, pooling=pooling, batch_size=batch_size)
+    embedding = embedder.fit_transform(text_texts)
+    assert embedding.dtype == np.float32
+    assert_allclose(embedding, directly(text_folder, text_texts, pooling), atol=1e-5)
+
+
+def test_every_kind_of_input_gives_the_same(text, text_texts):
+    expected = text.transform(text_texts)
+    for texts in (
+        tuple(text_texts),
+        np.array(text_texts),
+        np.array(text_texts, dtype=object)[:, None],
+        pd.Series(text_texts),
+        pd.Series(text_texts, dtype="string"),
+        pd.DataFrame({"note": text_texts}),
+    ):
+        assert_array_equal(text.transform(texts), expected)
+
+
+def test_order_of_the_rows_is_kept(text, text_texts):
+    shuffled = np.random.default_rng(1).permutation(len(text_texts))
+    embedding = text.transform([text_texts[row] for row in shuffled])
+    assert_allclose(embedding, text.transform(text_texts)[shuffled], atol=1e-6)
+
+
+def test_texts_of_similar_length_share_a_batch(text_folder, monkeypatch):
+    padded = []
+    tokenize = _text._Tokenize.__call__
+
+    def spy(self, texts):
+        tokens = tokenize(self, texts)
+        padded.append(int((tokens["attention_mask"] == 0).sum()))
+        return tokens
+
+    monkeypatch.setattr(_text._Tokenize, "__call__", spy)
+    texts = ["cat", "cat sat on the mat"] * 4
+    TextEmbedder(model=text_folder, batch_size=4).fit(texts).transform(texts)
+    assert padded == [0, 0, 0]
+
+
+def test_empty_text_is_its_special_tokens(text, text_folder):
+    assert_allclose(
+        text.transform(["", "cat"])[:1], directly(text_folder, [""], "mean"), atol=1e-5
+    )
+
+
+def test_long_texts_are_cut_off(text, text_folder):
+    long = ["cat " * 100]
+    assert_array_equal(text.transform(long), text.transform(["cat " * 22]))
+    short = TextEmbedder(model=text_folder, max_length=5).fit(long)
+    assert_array_equal(short.transform(long), short.transform(["cat " * 3]))
+    assert not np.allclose(short.transform(long), text.transform(long))
+    with pytest.raises(ValueError, match=r"more than the 24 tokens"):
+        TextEmbedder(model=text_folder, max_length=25).fit(long)
+
+
+def test_length_that_a_sentence_model_was_made_for_is_used(tmp_path, text_folder):
+    folder = shutil.copytree(text_folder, tmp_path / "own")
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 6}')
+    embedder = TextEmbedder(model=folder).fit(["cat"])
+    long = embedder.transform(["cat " * 20])
+    assert_array_equal(long, embedder.transform(["cat " * 4]))
+
+
+# Bad input ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("cat", r"one string"),
+        ([], r"0 sample"),
+        (["cat", None], r"got None in row 1"),
+        (["cat", "mat", np.nan], r"got nan in row 2"),
+        (pd.Series(["cat", None], dtype="string"), r"got <NA> in row 1"),
+        ([3], r"got 3 in row 0"),
+        ([b"cat"], r"got b'cat' in row 0"),
+        (np.zeros((2, 2)), r"one column"),
+        (np.zeros((2, 1)), r"got 0.0 in row 0"),
+    ],
+)
+def test_bad_texts_are_refused(text, text_folder, texts, message):
+    with pytest.raises(ValueError, match=message):
+        TextEmbedder(model=text_folder).fit(texts)
+    with pytest.raises(ValueError, match=message):
+        text.transform(texts)
+
+
+def test_bad_settings_are_refused(text_folder, vit_folder):
+    for bad in (
+        {"pooling": "max"},
+        {"max_length": 2},
+        {"model": len},
+        {"dtype": "int"},
+    ):
+        with pytest.raises(ValueError, match=r"must be"):
+            TextEmbedder(**bad).fit(["cat"])
+    with pytest.raises(TypeError):
+        TextEmbedder(text_folder)
+    with pytest.raises(ValueError, match=r"not a model of texts"):
+        TextEmbedder(model=vit_folder).fit(["cat"])
+
+
+def test_missing_weights_are_explained_in_one_message(monkeypatch, tmp_path):
+    monkeypatch.setenv("SKIM_WEIGHTS_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(MissingWeightsError, match=r"hf download some/model"):
+        TextEmbedder(model="some/model").fit(["cat"])
+
+
+# Pickles and the cache ------------------------------------------------------------
+
+
+def test_pickle_without_weights_loads_them_again(tmp_path, text_folder, text_texts):
+    folder = shutil.copytree(text_folder, tmp_path / "own")
+    embedder = TextEmbedder(model=str(folder)).fit(text_texts)
+    stored = pickle.dumps(embedder)
+    assert len(stored) < 2_000
+    again = pickle.loads(stored)
+    assert_array_equal(again.transform(text_texts), embedder.transform(text_texts))
+    shutil.rmtree(folder)
+    with pytest.raises(MissingWeightsError):
+        pickle.loads(stored).transform(text_texts)
+
+
+def test_pickle_with_weights_needs_no_checkpoint(tmp_path, text_folder, text_texts):
+    sio = pytest.importorskip("skops.io")
+    folder = shutil.copytree(text_folder, tmp_path / "own")
+    embedder = TextEmbedder(model=str(folder), keep_weights=True).fit(text_texts)
+    expected = embedder.transform(text_texts)
+    joblib.dump(embedder, tmp_path / "embedder.joblib")
+    stored = pickle.dumps(embedder), sio.dumps(embedder)
+    shutil.rmtree(folder)
+    trusted = ["skim.embedding._text.TextEmbedder"]
+    for again in (
+        pickle.loads(stored[0]),
+        sio.loads(stored[1], trusted=trusted),
+        joblib.load(tmp_path / "embedder.joblib"),
+        copy.deepcopy(embedder),
+    ):
+        assert_array_equal(again.transform(text_texts), expected)
+
+
+def test_cache_goes_by_content_settings_and_weights(
+    tmp_path, text_folder, text_texts, monkeypatch
+):
+    n_runs = 0
+    run = TextEmbedder._run
+
+    def spy(self, texts):
+        nonlocal n_runs
+        n_runs += 1
+        return run(self, texts)
+
+    monkeypatch.setattr(TextEmbedder, "_run", spy)
+
+    def n_calls(texts, **settings):
+        settings = {"model": text_folder, "memory": str(tmp_path / "cache")} | settings
+        embedder = TextEmbedder(**settings).fit(texts)
+        before = n_runs
+        embedding = embedder.transform(texts)
+        assert_array_equal(embedding, embedder.set_params(memory=None).transform(texts))
+        return n_runs - before - 1
+
+    assert n_calls(text_texts) == 1
+    assert n_calls(text_texts) == 0
+    assert n_calls(text_texts[1:]) == 1
+    assert n_calls(["cat", "mat"]) == 1
+    assert n_calls(["ca", "tmat"]) == 1
+    assert n_calls(text_texts, pooling="cls") == 1
+    assert n_calls(text_texts, max_length=4) == 1
+    other = shutil.copytree(text_folder, tmp_path / "own")
+    assert n_calls(text_texts, model=other) == 0
+    network = transformers.BertModel.from_pretrained(other, add_pooling_layer=False)
+    with torch.no_grad():
+        network.embeddings.word_embeddings.weight += 1
+    network.save_pretrained(other)
+    assert n_calls(text_texts, model=other) == 1
+
+
+# scikit-learn ---------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_contract(text_folder):
+    results = check_estimator(TextEmbedder(model=text_folder), on_skip=None)
+    assert [result["status"] for result in results] == ["passed"]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_scikit_learn_contract_beside_the_data(check, text_folder):
+    check("TextEmbedder", TextEmbedder(model=text_folder))
+
+
+def test_unfitted_embedder_says_so():
+    with pytest.raises(NotFittedError):
+        TextEmbedder().transform(["cat"])
+
+
+def test_output_can_be_a_data_frame(text_folder):
+    texts = pd.Series(["cat", "mat"], index=["a", "b"])
+    embedder = TextEmbedder(model=text_folder).set_output(transform="pandas")
+    table = embedder.fit_transform(texts)
+    assert list(table.index) == ["a", "b"]
+    assert list(table.columns) == [f"textembedder{i}" for i in range(16)]
+
+
+def test_clone_is_not_fitted_and_gives_the_same(text, text_texts):
+    again = clone(text)
+    assert not hasattr(again, "device_")
+    assert_array_equal(again.fit_transform(text_texts), text.transform(text_texts))
+
+
+def test_nothing_is_printed_and_no_random_state_is_touched(
+    capfd, text_folder, text_texts
+):
+    before = torch.get_rng_state()
+    TextEmbedder(model=text_folder).fit_transform(text_texts)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_column_of_a_table_can_be_embedded(text_folder, text_texts):
+    table = pd.DataFrame({"note": text_texts, "amount": np.arange(7.0)})
+    for column in ("note", ["note"]):
+        columns = ColumnTransformer(
+            [("note", TextEmbedder(model=text_folder), column)], remainder="passthrough"
+        )
+        assert columns.fit_transform(table).shape == (7, 17)
+
+
+def test_pipeline_with_a_detector(text_folder):
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(WORDS, size=rng.integers(1, 8))) for _ in range(100)]
+    pipeline = make_pipeline(
+        TextEmbedder(model=text_folder),
+        ALTBIDetector(epochs=5, min_epochs=2, random_state=0),
+    )
+    labels = pipeline.fit(texts).predict(texts)
+    assert labels.shape == (100,)
+    assert set(labels) <= {-1, 1}
+    assert_array_equal(pickle.loads(pickle.dumps(pipeline)).predict(texts), labels)
+
+
+# The real weights -----------------------------------------------------------------
+
+
+def test_similar_sentences_are_close():
+    folder = Path(weights_home()) / "all-MiniLM-L6-v2"
+    if not (folder / "config.json").is_file():
+        pytest.skip("weights not cached: make weights")
+    embedding = TextEmbedder(n_jobs=1).fit_transform(
+        [
+            "A kitten is napping on the couch.",
+            "The cat sleeps on the sofa.",
+            "Stock prices fell sharply today.",
+        ]
+    )
+    embedding /= np.linalg.norm(embedding, axis=1, keepdims=True)
+    nap, sleep, stocks = embedding
+    assert embedding.shape == (3, 384)
+    assert nap @ sleep > 0.6
+    assert max(nap @ stocks, sleep @ stocks) < 0.2

@@ -1,0 +1,625 @@
+import copy
+import os
+import pickle
+import shutil
+import socket
+import subprocess
+import sys
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from PIL import Image
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from skim import ALTBIDetector
+from skim.embedding import MissingWeightsError, ViTEmbedder
+from tests.embedding.conftest import CHECKS, save_quietly, vit_config
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+
+@pytest.fixture(scope="session")
+def vit(vit_folder, vit_images):
+    return ViTEmbedder(model=vit_folder).fit(vit_images)
+
+
+@pytest.fixture
+def files(tmp_path, vit_images):
+    paths = [tmp_path / f"{row}.png" for row in range(len(vit_images))]
+    for path, image in zip(paths, vit_images, strict=True):
+        Image.fromarray(image).save(path)
+    return paths
+
+
+def directly(folder, processor, images):
+    """The last hidden state, by transformers alone."""
+    network = transformers.ViTModel.from_pretrained(folder, add_pooling_layer=False)
+    pixels = processor(
+        [Image.fromarray(image) for image in images], return_tensors="pt"
+    )
+    with torch.no_grad():
+        return network(**pixels).last_hidden_state.numpy()
+
+
+class CountingModule(torch.nn.Module):
+    """Gives the mean colour, and counts how often it is asked."""
+
+    calls = 0
+
+    def __init__(self, factor=1.0):
+        super().__init__()
+        self.factor = torch.nn.Parameter(torch.tensor(factor))
+
+    def forward(self, batch):
+        type(self).calls += 1
+        return batch.mean((2, 3)) * self.factor
+
+
+# What comes out -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_embedding_is_what_transformers_gives(
+    vit_folder, vit_processor, vit_images, pooling
+):
+    hidden = directly(vit_folder, vit_processor, vit_images)
+    expected = hidden[:, 0] if pooling == "cls" else hidden[:, 1:].mean(1)
+    embedder = ViTEmbedder(model=vit_folder, pooling=pooling, batch_size=3)
+    embedding = embedder.fit_transform(vit_images)
+    assert embedding.dtype == np.float32
+    assert_allclose(embedding, expected, atol=1e-5)
+
+
+def test_every_kind_of_input_gives_the_same(vit, vit_images, files):
+    expected = vit.transform(vit_images)
+    pillow = [Image.fromarray(image) for image in vit_images]
+    strings = [str(path) for path in files]
+    inputs = [
+        vit_images / 255,
+        (vit_images / 255).astype(np.float32),
+        vit_images.astype(np.int64),
+        list(vit_images),
+        pillow,
+        files,
+        strings,
+        np.array(strings),
+        np.array(strings, dtype=object)[:, None],
+        pd.Series(strings),
+        pd.Series(pillow),
+        pd.DataFrame({"path": strings}),
+    ]
+    for images in inputs:
+        assert_array_equal(vit.transform(images), expected)
+
+
+def test_flattened_rows_are_the_images_again(vit, vit_folder, vit_images):
+    flat = vit_images.reshape(7, -1)
+    embedder = ViTEmbedder(model=vit_folder, image_shape=(20, 24, 3))
+    assert_array_equal(embedder.fit_transform(flat), vit.transform(vit_images))
+
+
+def test_grey_images_are_those_with_three_equal_channels(vit, vit_images):
+    grey = vit_images[..., 0]
+    expected = vit.transform(np.repeat(grey[..., None], 3, axis=3))
+    for images in (grey, grey[..., None], [Image.fromarray(image) for image in grey]):
+        assert_array_equal(vit.transform(images), expected)
+
+
+def test_sixteen_bits_are_reduced_to_eight(vit, vit_images, tmp_path):
+    grey = vit_images[..., 0]
+    deep = grey.astype(np.uint16) * 257
+    paths = [tmp_path / f"{row}.png" for row in range(len(deep))]
+    for path, image in zip(paths, deep, strict=True):
+        Image.fromarray(image).save(path)
+    expected = vit.transform(grey)
+    assert_array_equal(vit.transform(deep), expected)
+    assert_array_equal(vit.transform(paths), expected)
+
+
+def test_transparent_parts_are_white(vit, vit_images):
+    half = np.concatenate([vit_images, np.full((7, 20, 24, 1), 255, np.uint8)], axis=3)
+    half[:, :10, :, 3] = 0
+    on_white = vit_images.copy()
+    on_white[:, :10] = 255
+    expected = vit.transform(on_white)
+    assert_array_equal(vit.transform(half), expected)
+    assert_array_equal(vit.transform([Image.fromarray(h) for h in half]), expected)
+
+
+def test_palette_images_have_their_colours(vit):
+    image = Image.new("P", (8, 8), 1)
+    image.putpalette([0, 0, 0, 255, 0, 0])
+    red = np.zeros((1, 8, 8, 3), np.uint8)
+    red[..., 0] = 255
+    assert_array_equal(vit.transform([image]), vit.transform(red))
+
+
+def test_images_are_turned_as_their_exif_data_say(vit, vit_images, tmp_path):
+    image = Image.fromarray(vit_images[0])
+    exif = image.getexif()
+    exif[0x0112] = 6  # to be turned right by a quarter
+    image.save(tmp_path / "turned.png", exif=exif)
+    upright = np.rot90(vit_images[0], -1)
+    assert_array_equal(
+        vit.transform([tmp_path / "turned.png"]), vit.transform([upright])
+    )
+
+
+def test_rows_do_not_depend_on_their_batch(vit_folder, vit_images):
+    all_at_once = ViTEmbedder(model=vit_folder).fit_transform(vit_images)
+    one_by_one = ViTEmbedder(model=vit_folder, batch_size=1).fit_transform(vit_images)
+    assert_allclose(one_by_one, all_at_once, atol=1e-6)
+
+
+def test_images_of_different_sizes_go_together(vit, vit_images):
+    mixed = [vit_images[0], vit_images[1, :10], Image.fromarray(vit_images[2, :, :8])]
+    embedding = vit.transform(mixed)
+    assert_allclose(embedding[:1], vit.transform(vit_images[:1]), atol=1e-6)
+    assert np.isfinite(embedding).all()
+
+
+# Models ---------------------------------------------------------------------------
+
+
+def test_another_size_uses_interpolated_positions(vit, vit_folder, vit_images):
+    large = ViTEmbedder(model=vit_folder, image_size=32).fit(vit_images)
+    assert large._loaded.prepare(list(vit_images)).shape == (7, 3, 32, 32)
+    assert not np.allclose(large.transform(vit_images), vit.transform(vit_images))
+
+
+def test_another_normalisation_is_used(vit, vit_folder, vit_images):
+    plain = ViTEmbedder(model=vit_folder, image_mean=[0, 0, 0], image_std=[1, 1, 1])
+    assert_allclose(
+        plain.fit(vit_images)._loaded.prepare([np.full((4, 4, 3), 255, np.uint8)]), 1
+    )
+
+
+def tiny_networks():
+    swin = transformers.SwinConfig(
+        image_size=16, patch_size=2, embed_dim=8, depths=[1, 1], num_heads=[1, 2],
+        window_size=2,
+    )  # fmt: skip
+    convnext = transformers.ConvNextConfig(
+        num_stages=3, hidden_sizes=[4, 8, 16], depths=[1, 1, 1]
+    )
+    registers = transformers.Dinov2WithRegistersConfig(
+        image_size=16, patch_size=8, hidden_size=16, num_hidden_layers=1,
+        num_attention_heads=2, num_register_tokens=3,
+    )  # fmt: skip
+    tower = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    clip = transformers.CLIPConfig(
+        vision_config={**tower, "image_size": 16, "patch_size": 8},
+        text_config={**tower, "vocab_size": 10},
+    )
+    return {"swin": swin, "convnext": convnext, "registers": registers, "clip": clip}
+
+
+@pytest.mark.parametrize(
+    ("name", "n_special"), [("swin", 0), ("convnext", 0), ("registers", 4), ("clip", 1)]
+)
+def test_other_architectures_are_pooled_by_their_own_tokens(
+    name, n_special, tmp_path, vit_processor, vit_images
+):
+    network = transformers.AutoModel.from_config(tiny_networks()[name]).eval()
+    folder = save_quietly(tmp_path, network, vit_processor)
+    embedding = ViTEmbedder(model=folder, pooling="mean").fit_transform(vit_images)
+    pixels = vit_processor(list(vit_images), return_tensors="pt")
+    with torch.no_grad():
+        hidden = getattr(network, "vision_model", network)(**pixels).last_hidden_state
+    if hidden.ndim == 4:
+        hidden = hidden.flatten(2).transpose(1, 2)
+    assert_allclose(embedding, hidden[:, n_special:].mean(1), atol=1e-5)
+    if n_special:
+        embedding = ViTEmbedder(model=folder).fit_transform(vit_images)
+        assert_allclose(embedding, hidden[:, 0], atol=1e-5)
+    else:
+        with pytest.raises(ValueError, match=r"no class token: use pooling='mean'"):
+            ViTEmbedder(model=folder).fit(vit_images)
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (4, 4)])
+def test_own_model_may_return_vectors_tokens_or_maps(shape, vit_images):
+    def model(batch):
+        colour = batch.mean((2, 3))
+        if len(shape) == 1:
+            return colour[:, None].expand(-1, *shape, 3)
+        return colour.reshape(*colour.shape, *(1 for _ in shape)).expand(-1, 3, *shape)
+
+    settings = {"image_mean": (0, 0, 0), "image_std": (1, 1, 1), "image_size": 20}
+    embedding = ViTEmbedder(model=model, **settings).fit_transform(vit_images)
+    assert_allclose(embedding, vit_images.mean((1, 2)) / 255, atol=2e-3)
+
+
+def test_own_model_gets_imagenets_normalisation_by_default():
+    def model(batch):
+        assert batch.shape[1:] == (3, 224, 224)
+        return batch.mean((2, 3))
+
+    black = np.zeros((1, 8, 8), np.uint8)
+    expected = [[-0.485 / 0.229, -0.456 / 0.224, -0.406 / 0.225]]
+    assert_allclose(ViTEmbedder(model=model).fit_transform(black), expected, rtol=1e-5)
+
+
+def test_own_module_is_left_as_it_is(vit_images):
+    module = torch.nn.Sequential(CountingModule(), torch.nn.Dropout(0.5)).train()
+    first = ViTEmbedder(model=module, image_size=16).fit(vit_images)
+    assert_array_equal(first.transform(vit_images), first.transform(vit_images))
+    assert module.training
+    assert module[0].factor.requires_grad
+
+
+def test_own_model_that_returns_something_else_is_refused(vit_images):
+    with pytest.raises(ValueError, match=r"must return a tensor of shape"):
+        ViTEmbedder(model=lambda batch: batch.sum(), image_size=8).fit(vit_images)
+
+
+# Bad input ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (np.zeros((2, 4, 4)) + 7, r"values in \[0, 1\]"),
+        (np.full((2, 4, 4), np.nan), r"values in \[0, 1\]"),
+        (np.full((2, 4, 4), 300), r"values in \[0, 255\]"),
+        (np.zeros((2, 16)), r"image_shape"),
+        (np.zeros((2, 4, 4, 2)), r"1, 3 or 4 channels last"),
+        (np.zeros((0, 4, 4)), r"0 sample"),
+        (np.zeros((2, 0, 4)), r"no pixels"),
+        (np.zeros((2, 4, 4), complex), r"must be numbers"),
+        ([], r"0 sample"),
+        ("a.png", r"one path"),
+        (Path("a.png"), r"one path"),
+        (["a.png", None], r"NoneType in row 1"),
+        (np.array([["a", "b"]]), r"one column"),
+        (3, r"array or a list"),
+    ],
+)
+def test_bad_images_are_refused(vit_folder, images, message):
+    with pytest.raises(ValueError, match=message):
+        ViTEmbedder(model=vit_folder).fit(images)
+
+
+def test_rows_that_do_not_fit_the_shape_are_refused(vit_folder):
+    with pytest.raises(ValueError, match=r"15 features, .* have 16 values"):
+        ViTEmbedder(model=vit_folder, image_shape=(4, 4)).fit(np.zeros((2, 15)))
+
+
+@pytest.fixture
+def spoilt(files):
+    """Files of which the second is empty, the fourth cut off, the sixth gone."""
+    files[1].write_bytes(b"")
+    files[3].write_bytes(files[3].read_bytes()[:300])
+    files[5].unlink()
+    return files
+
+
+def test_unreadable_file_is_named(vit, spoilt):
+    for row in (1, 3, 5):
+        with pytest.raises(ValueError, match=rf"Cannot read .*{row}\.png"):
+            vit.transform(spoilt[row:])
+
+
+def test_skipped_files_are_rows_of_nan(vit, vit_folder, vit_images, spoilt, tmp_path):
+    embedder = ViTEmbedder(
+        model=vit_folder, on_error="skip", batch_size=2, memory=str(tmp_path / "cache")
+    ).fit(spoilt)
+    good = np.array([0, 2, 4, 6])
+    for _ in range(2):  # the second time from the cache
+        with pytest.warns(
+            UserWarning, match=r"3 of 7 images: .*1\.png.*3\.png.*5\.png"
+        ):
+            embedding = embedder.transform(spoilt)
+        is_there = np.isfinite(embedding).all(axis=1)
+        assert_array_equal(np.flatnonzero(is_there), good)
+        expected = vit.transform(vit_images[good])
+        assert_allclose(embedding[good], expected, atol=1e-6)
+
+
+# Weights --------------------------------------------------------------------------
+
+
+def test_missing_weights_are_explained_in_one_message(monkeypatch, tmp_path):
+    monkeypatch.setenv("SKIM_WEIGHTS_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    advice = r"'some/model' .*hf download some/model --local-dir DIR.*SKIM_WEIGHTS_HOME"
+    with pytest.raises(MissingWeightsError, match=advice):
+        ViTEmbedder(model="some/model").fit(np.zeros((1, 4, 4)))
+
+
+def test_failed_download_is_explained_in_the_same_way(monkeypatch, tmp_path):
+    def refuse(*args, **kwargs):
+        raise socket.gaierror("no network")
+
+    monkeypatch.setenv("SKIM_WEIGHTS_HOME", str(tmp_path))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    with pytest.raises(MissingWeightsError, match=r"hf download some/model"):
+        ViTEmbedder(model="some/model").fit(np.zeros((1, 4, 4)))
+
+
+@pytest.mark.parametrize("place", ["some/model", "model"])
+def test_weights_are_found_in_their_home(
+    monkeypatch, tmp_path, vit, vit_folder, vit_images, place
+):
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).symlink_to(vit_folder, target_is_directory=True)
+    monkeypatch.setenv("SKIM_WEIGHTS_HOME", str(tmp_path))
+    found = ViTEmbedder(model="some/model").fit(vit_images)
+    assert_array_equal(found.transform(vit_images), vit.transform(vit_images))
+
+
+def test_pickled_weights_are_refused(tmp_path, vit_processor):
+    network = transformers.ViTModel(vit_config())
+    network.config.save_pretrained(tmp_path)
+    torch.save(network.state_dict(), tmp_path / "pytorch_model.bin")
+    save_quietly(tmp_path, vit_processor)
+    with pytest.raises(MissingWeightsError, match=r"pickle .*save_pretrained"):
+        ViTEmbedder(model=str(tmp_path)).fit(np.zeros((1, 4, 4)))
+
+
+def test_weights_of_another_architecture_are_refused(
+    tmp_path, vit_folder, vit_processor
+):
+    save_quietly(tmp_path, transformers.ViTModel(vit_config()), vit_processor)
+    vit_config(num_hidden_layers=3).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"not those of its config.json"):
+        ViTEmbedder(model=str(tmp_path)).fit(np.zeros((1, 4, 4)))
+
+
+def test_folders_that_are_no_checkpoint_are_refused(tmp_path, text_folder, vit_folder):
+    X = np.zeros((1, 4, 4))
+    with pytest.raises(MissingWeightsError, match=r"no config.json"):
+        ViTEmbedder(model=tmp_path).fit(X)
+    with pytest.raises(ValueError, match=r"not a model of images"):
+        ViTEmbedder(model=text_folder).fit(X)
+    (tmp_path / "config.json").write_bytes(
+        (Path(vit_folder) / "config.json").read_bytes()
+    )
+    with pytest.raises(MissingWeightsError, match=r"no weights"):
+        ViTEmbedder(model=tmp_path).fit(X)
+    shutil.copy(Path(vit_folder) / "model.safetensors", tmp_path)
+    with pytest.raises(ValueError, match=r"no preprocessor_config.json"):
+        ViTEmbedder(model=tmp_path).fit(X)
+
+
+def test_nothing_is_printed_and_no_random_state_is_touched(
+    capfd, vit_folder, vit_images
+):
+    before = np.random.get_state()[1].copy(), torch.get_rng_state()  # noqa: NPY002
+    ViTEmbedder(model=vit_folder).fit_transform(vit_images)
+    assert_array_equal(np.random.get_state()[1], before[0])  # noqa: NPY002
+    assert torch.equal(torch.get_rng_state(), before[1])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_is_shown_when_asked_for(capfd, vit_folder, vit_images):
+    ViTEmbedder(model=vit_folder, batch_size=4, verbose=1).fit_transform(vit_images)
+    assert "ViTEmbedder [" in (shown := capfd.readouterr().err)
+    assert shown.endswith("7/7 \n")
+
+
+ALONE = """
+import socket, sys, warnings
+warnings.simplefilter("error")
+tried = []
+def refuse(*args, **kwargs):
+    tried.append(args)
+    raise OSError("no network")
+socket.socket.connect = socket.getaddrinfo = socket.create_connection = refuse
+import numpy as np
+from skim.embedding import TextEmbedder, ViTEmbedder
+assert not {"torch", "transformers", "torchvision"} & set(sys.modules)
+ViTEmbedder(model=sys.argv[1]).fit_transform(np.zeros((2, 4, 4)))
+TextEmbedder(model=sys.argv[2]).fit_transform(["paid", "cat"])
+assert "torchvision" not in sys.modules
+assert not tried, tried
+"""
+
+
+def test_no_network_no_torchvision_and_not_a_word(vit_folder, text_folder):
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, vit_folder, text_folder],
+        capture_output=True,
+        text=True,
+        env={name: os.environ[name] for name in os.environ if "HF_" not in name},
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# Pickles and the cache ------------------------------------------------------------
+
+
+@pytest.fixture
+def own_copy(tmp_path, vit_folder):
+    """A checkpoint that may be spoilt."""
+    return shutil.copytree(vit_folder, tmp_path / "own")
+
+
+def test_pickle_without_weights_loads_them_again(own_copy, vit, vit_images):
+    embedder = ViTEmbedder(model=str(own_copy)).fit(vit_images)
+    stored = pickle.dumps(embedder)
+    assert len(stored) < 2_000
+    again = pickle.loads(stored)
+    assert_array_equal(again.transform(vit_images), vit.transform(vit_images))
+    (own_copy / "model.safetensors").unlink()
+    with pytest.raises(MissingWeightsError):
+        pickle.loads(stored).transform(vit_images)
+
+
+def test_pickle_with_weights_needs_no_checkpoint(own_copy, vit, vit_images, tmp_path):
+    sio = pytest.importorskip("skops.io")
+    embedder = ViTEmbedder(model=str(own_copy), keep_weights=True).fit(vit_images)
+    assert all(isinstance(array, np.ndarray) for array in embedder.weights_.values())
+    joblib.dump(embedder, tmp_path / "embedder.joblib")
+    stored = pickle.dumps(embedder), sio.dumps(embedder)
+    for path in own_copy.iterdir():
+        path.unlink()
+    trusted = sio.get_untrusted_types(data=stored[1])
+    assert trusted == ["skim.embedding._vit.ViTEmbedder"]
+    for again in (
+        pickle.loads(stored[0]),
+        sio.loads(stored[1], trusted=trusted),
+        joblib.load(tmp_path / "embedder.joblib"),
+        copy.deepcopy(embedder),
+    ):
+        assert_array_equal(again.transform(vit_images), vit.transform(vit_images))
+
+
+def test_own_module_is_pickled_with_its_weights(vit_images):
+    embedder = ViTEmbedder(model=CountingModule(2.0), image_size=8).fit(vit_images)
+    expected = embedder.transform(vit_images)
+    again = pickle.loads(pickle.dumps(embedder))
+    assert_array_equal(again.transform(vit_images), expected)
+    assert_array_equal(clone(embedder).fit_transform(vit_images), expected)
+
+
+def test_cache_goes_by_content_settings_and_weights(tmp_path, vit_images, files):
+    def n_calls(X, factor=1.0, **settings):
+        settings = {"image_size": 16, "memory": str(tmp_path / "cache")} | settings
+        embedder = ViTEmbedder(model=CountingModule(factor), **settings).fit(X)
+        before = CountingModule.calls
+        embedder.transform(X)
+        return CountingModule.calls - before
+
+    assert n_calls(vit_images) == 1
+    assert n_calls(vit_images) == 0
+    assert n_calls(vit_images[::-1]) == 1
+    assert n_calls(vit_images, factor=2.0) == 1
+    assert n_calls(vit_images, image_size=8) == 1
+    assert n_calls(vit_images, pooling="mean") == 1
+    assert n_calls(files) == 1
+    assert n_calls(files) == 0
+    renamed = [path.rename(path.with_suffix(".image")) for path in files]
+    assert n_calls(renamed) == 0
+    Image.fromarray(vit_images[1]).save(renamed[0], format="png")
+    assert n_calls(renamed) == 1
+
+
+def test_cached_embedding_is_the_computed_one(tmp_path, vit, vit_folder, vit_images):
+    embedder = ViTEmbedder(model=vit_folder, memory=str(tmp_path)).fit(vit_images)
+    for _ in range(2):
+        assert_array_equal(embedder.transform(vit_images), vit.transform(vit_images))
+
+
+def test_cache_refuses_what_has_no_weights_to_know_it_by(tmp_path, vit_images):
+    embedder = ViTEmbedder(model=lambda batch: batch.mean((2, 3)), memory=str(tmp_path))
+    with pytest.raises(ValueError, match=r"checkpoint or a torch module"):
+        embedder.fit_transform(vit_images[:1])
+
+
+def test_files_are_hashed_as_streams(tmp_path):
+    from skim.embedding._images import ImageList
+
+    path = tmp_path / "large"
+    path.write_bytes(b"x" * 5_000_000)
+    tracemalloc.start()
+    ImageList([path]).digest()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+def test_files_are_opened_batch_by_batch(files, monkeypatch):
+    from skim.embedding import _images
+
+    seen = []
+    read = _images.read_image
+    monkeypatch.setattr(_images, "read_image", lambda p: seen.append(p) or read(p))
+    opened = []
+
+    def model(batch):
+        opened.append(len(seen))
+        return batch.mean((2, 3))
+
+    embedder = ViTEmbedder(model=model, image_size=8, batch_size=2).fit(files)
+    embedder.transform(files)
+    assert opened == [0, 2, 4, 6, 7]
+
+
+# scikit-learn ---------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_contract(vit_folder):
+    results = check_estimator(ViTEmbedder(model=vit_folder), on_skip=None)
+    assert [result["status"] for result in results] == ["passed"]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_scikit_learn_contract_beside_the_data(check, vit_folder):
+    check("ViTEmbedder", ViTEmbedder(model=vit_folder))
+
+
+def test_unfitted_embedder_says_so(vit_images):
+    with pytest.raises(NotFittedError):
+        ViTEmbedder().transform(vit_images)
+
+
+def test_bad_settings_are_refused(vit_images):
+    for bad in (
+        {"pooling": "max"},
+        {"on_error": "nan"},
+        {"model": 3},
+        {"dtype": "int8"},
+    ):
+        with pytest.raises(ValueError, match=r"must be"):
+            ViTEmbedder(**bad).fit(vit_images)
+    with pytest.raises(TypeError):
+        ViTEmbedder("some/model")
+
+
+def test_output_can_be_a_data_frame(vit_folder, files):
+    paths = pd.Series([str(path) for path in files], index=list("abcdefg"))
+    embedder = ViTEmbedder(model=vit_folder).set_output(transform="pandas")
+    table = embedder.fit_transform(paths)
+    assert list(table.index) == list("abcdefg")
+    assert list(table.columns) == [f"vitembedder{i}" for i in range(16)]
+    assert list(embedder.get_feature_names_out()) == list(table.columns)
+
+
+def test_clone_is_not_fitted_and_gives_the_same(vit, vit_images):
+    again = clone(vit)
+    assert again.get_params() == vit.get_params()
+    assert not hasattr(again, "device_")
+    assert_array_equal(again.fit_transform(vit_images), vit.transform(vit_images))
+
+
+def test_threads_may_share_an_embedder(vit, vit_images):
+    expected = vit.transform(vit_images)
+    shared = pickle.loads(pickle.dumps(vit))  # not loaded yet
+    with ThreadPoolExecutor(4) as pool:
+        for embedding in pool.map(shared.transform, [vit_images] * 8):
+            assert_array_equal(embedding, expected)
+
+
+def test_reduced_precision_comes_close(vit, vit_folder, vit_images):
+    low = ViTEmbedder(model=vit_folder, dtype="bfloat16").fit_transform(vit_images)
+    assert low.dtype == np.float32
+    assert_allclose(low, vit.transform(vit_images), atol=0.1)
+    assert not np.array_equal(low, vit.transform(vit_images))
+
+
+def test_pipeline_with_a_detector(vit_folder):
+    X = load_digits().data[:120] / 16
+    X[-3:] = np.random.default_rng(0).integers(0, 2, (3, 64))
+    pipeline = make_pipeline(
+        ViTEmbedder(model=vit_folder, image_shape=(8, 8), pooling="mean"),
+        ALTBIDetector(epochs=5, min_epochs=2, random_state=0),
+    )
+    labels = pipeline.fit(X).predict(X)
+    assert labels.shape == (120,)
+    assert set(labels) <= {-1, 1}
+    assert_array_equal(pickle.loads(pickle.dumps(pipeline)).predict(X), labels)
