@@ -8,6 +8,7 @@ try:
     from benchmarks.adbench import adbench
     from benchmarks.demo import demo
     from benchmarks.embedding_speed import embedding_speed
+    from benchmarks.images import images
     from benchmarks.report import report
     from benchmarks.search import search
     from benchmarks.simulation import simulation
@@ -26,6 +27,7 @@ app.command()(stopping)
 app.command()(search)
 app.command()(speed)
 app.command()(weights)
+app.command()(images)
 app.command()(embedding_speed)
 
 if __name__ == "__main__":
