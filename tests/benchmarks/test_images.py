@@ -296,9 +296,16 @@ COMMAND = ["images", "--representation", "raw", "--classes", "1", "--seeds", "1"
 
 
 def test_the_plan_has_every_run_once():
-    runs = list(plan(list(DATA), ["raw", *NETWORKS], range(10), 3))
+    runs = list(plan(list(DATA), ["raw", *NETWORKS], study.METHODS, range(10), 3))
     assert len(runs) == len(set(runs)) == 2 * 10 * 3 * (6 + 4 + 4)
     assert all(key[2] == 0 for key in runs[: len(runs) // 3])
+
+
+def test_names_say_how_many_codes_are_drawn():
+    assert study.build("ALTBI-paper K=2", 5).n_importance == 2
+    assert study.build("ALTBI-paper K=2", 5).random_state == 5
+    assert study.build("ODIM-paper+EMA", 5).n_importance == 50
+    assert study.build("ODIM-paper+EMA K=2", 5).ema_steps == 50
 
 
 def test_a_run_is_repeatable(tiny, labels):
