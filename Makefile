@@ -2,11 +2,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format docs clean
+.PHONY: demo weights test lint format docs clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/skim demo --report demo.html
 	$(BIN)/python -m benchmarks demo --picture demo.png
+
+weights: $(VENV)/demo.stamp
+	$(BIN)/python -m benchmarks weights $(NAMES)
 
 test: $(VENV)/test.stamp lint
 	$(BIN)/python -m pytest

@@ -9,12 +9,14 @@ try:
     from benchmarks.contrastive import contrastive
     from benchmarks.demo import demo
     from benchmarks.embedding_speed import embedding_speed
+    from benchmarks.images import images
     from benchmarks.report import report
     from benchmarks.search import search
     from benchmarks.simulation import simulation
     from benchmarks.speed import speed
     from benchmarks.stopping import stopping
     from benchmarks.tabpfn import tabpfn
+    from benchmarks.weights import weights
 except ImportError as error:
     sys.exit(f"{error}. The benchmarks need more than skim: pip install 'skim[bench]'")
 
@@ -27,6 +29,8 @@ app.command()(stopping)
 app.command()(search)
 app.command()(contrastive)
 app.command()(speed)
+app.command()(weights)
+app.command()(images)
 app.command()(embedding_speed)
 app.command()(tabpfn)
 

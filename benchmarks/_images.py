@@ -1,0 +1,198 @@
+"""Image sets as arrays, tasks made of them, and networks that embed them."""
+
+import gzip
+import json
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks import _efficientnet, _tinyvit
+from benchmarks.weights import CIFAR_10, EFFICIENTNET, FASHION_MNIST, MOBILE_SAM, find
+from skim.embedding import ViTEmbedder, weights_home
+
+N_CLASSES = 10
+PART = 1000  # images that are embedded, and kept, at a time
+
+
+# Sets -----------------------------------------------------------------------------
+
+
+def load_fashion_mnist(split="test", folder=None):
+    """Load Fashion-MNIST.
+
+    Parameters
+    ----------
+    split : {"test", "train"}, default="test"
+    folder : Path, default=None
+        Where its four files are, if not where ``make weights`` puts them.
+
+    Returns
+    -------
+    images : ndarray of shape (n, 28, 28) of bytes
+    labels : ndarray of shape (n,)
+        T-shirt, trouser, pullover, dress, coat, sandal, shirt, sneaker, bag, ankle
+        boot, from 0 to 9.
+    """
+    folder = find("fashion-mnist", FASHION_MNIST) if folder is None else folder
+    name = {"test": "t10k", "train": "train"}[split]
+    images = read_idx(folder / f"{name}-images-idx3-ubyte.gz")
+    labels = read_idx(folder / f"{name}-labels-idx1-ubyte.gz")
+    return _checked(images, labels, folder)
+
+
+def read_idx(path):
+    """Read an array of bytes in the format of MNIST, compressed."""
+    with gzip.open(path) as file:
+        content = file.read()
+    n_axes = content[3] if content[:3] == b"\0\0\x08" else 0
+    shape = np.frombuffer(content, ">u4", n_axes, offset=4).astype(int)
+    start = 4 + 4 * n_axes
+    if not n_axes or len(content) != start + np.prod(shape):
+        raise ValueError(f"{path} is no whole idx file of bytes")
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+
+
+def load_cifar10(split="test", folder=None):
+    """Load CIFAR-10.
+
+    Parameters
+    ----------
+    split : {"test", "train"}, default="test"
+    folder : Path, default=None
+        Where its files are, if not where ``make weights`` puts them: pictures in
+        which every row of pixels is an image, and lists of labels.
+
+    Returns
+    -------
+    images : ndarray of shape (n, 32, 32, 3) of bytes
+    labels : ndarray of shape (n,)
+        Airplane, automobile, bird, cat, deer, dog, frog, horse, ship, truck, from 0
+        to 9.
+    """
+    folder = find("cifar-10", CIFAR_10) if folder is None else folder
+    train = [f"data_batch_{number}" for number in range(1, 6)]
+    names = {"test": ["test_batch"], "train": train}[split]
+    images = np.concatenate([_read_strip(folder / f"{name}.png") for name in names])
+    labels = json.loads((folder / f"{split}_lables.json").read_text())
+    return _checked(images, np.asarray(labels, np.uint8), folder)
+
+
+def _read_strip(path):
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        pixels = np.asarray(picture)
+    if pixels.shape[1:] != (32 * 32, 3):
+        raise ValueError(f"{path} does not have an image of 32 × 32 pixels in each row")
+    return pixels.reshape(-1, 32, 32, 3)
+
+
+def _checked(images, labels, folder):
+    if len(images) != len(labels):
+        raise ValueError(f"{len(images)} images but {len(labels)} labels in {folder}")
+    return images, labels
+
+
+DATA = {"CIFAR10": load_cifar10, "FashionMNIST": load_fashion_mnist}
+
+
+# Tasks ----------------------------------------------------------------------------
+
+
+def one_class(labels, inliers, seed, share=0.05):
+    """Choose all images of one class, and outliers from the others.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+    inliers : int
+        The class.
+    seed : int
+    share : float, default=0.05
+        Share of the outliers among all that are chosen.
+
+    Returns
+    -------
+    rows : ndarray of int
+        In the order of the set.
+    y : ndarray of int
+        1 for outliers.
+    """
+    is_inlier = labels == inliers
+    n_outliers = round(is_inlier.sum() * share / (1 - share))
+    rng = np.random.default_rng([seed, inliers])
+    outliers = rng.choice(np.flatnonzero(~is_inlier), n_outliers, replace=False)
+    rows = np.sort(np.concatenate([np.flatnonzero(is_inlier), outliers]))
+    return rows, (labels[rows] != inliers).astype(int)
+
+
+# Networks -------------------------------------------------------------------------
+
+
+class Network(NamedTuple):
+    """A network, how to load it, and what its images are like."""
+
+    package: str
+    file: str
+    load: object
+    image_size: int
+    image_mean: tuple
+    image_std: tuple
+    batch_size: int  # the fastest with one thread
+
+    def embedder(self, **params):
+        """Return an embedder with the network and its weights."""
+        return ViTEmbedder(
+            model=self.load(find(self.package, self.file)),
+            image_size=self.image_size,
+            image_mean=self.image_mean,
+            image_std=self.image_std,
+            batch_size=self.batch_size,
+            device="cpu",
+            n_jobs=1,
+            **params,
+        )
+
+
+NETWORKS = {
+    "EfficientNet-lite0": Network(
+        "efficientnet",
+        EFFICIENTNET,
+        _efficientnet.load_efficientnet,
+        224,
+        _efficientnet.IMAGE_MEAN,
+        _efficientnet.IMAGE_STD,
+        batch_size=8,
+    ),
+    "TinyViT-5M": Network(
+        "mobile-sam",
+        MOBILE_SAM,
+        _tinyvit.load_tinyvit,
+        112,  # half of the size at which all of its windows are full, to be quicker
+        _tinyvit.IMAGE_MEAN,
+        _tinyvit.IMAGE_STD,
+        batch_size=16,
+    ),
+}
+
+
+def embed(images, name, memory=None):
+    """Return a network's features of images, kept on the disk piece by piece.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n, h, w) or (n, h, w, 3)
+    name : str
+        Of a network in `NETWORKS`.
+    memory : str, default=None
+        Folder of the embeddings, by default a folder beside the weights.
+
+    Returns
+    -------
+    features : ndarray of shape (n, d)
+    """
+    folder = weights_home() / "embedded" if memory is None else memory
+    embedder = NETWORKS[name].embedder(memory=str(folder)).fit(images[:1])
+    starts = range(0, len(images), PART)
+    parts = [embedder.transform(images[start : start + PART]) for start in starts]
+    return np.concatenate(parts)
