@@ -159,7 +159,7 @@ NETWORKS = {
         "efficientnet",
         EFFICIENTNET,
         _efficientnet.load_efficientnet,
-        224,
+        128,  # of 224, on images that are 28 or 32 pixels wide: three times as quick
         _efficientnet.IMAGE_MEAN,
         _efficientnet.IMAGE_STD,
         batch_size=8,
