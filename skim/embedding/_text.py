@@ -18,7 +18,7 @@ _ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false"}
 class TextEmbedder(PretrainedEmbedder):
     """Embed texts with a pretrained transformer.
 
-    Read more in the :doc:`user guide </user_guide>`.
+    Read more in :doc:`/embedding`.
 
     Parameters
     ----------

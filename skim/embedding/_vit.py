@@ -22,7 +22,7 @@ _REGISTERS = "register_tokens"
 class ViTEmbedder(PretrainedEmbedder):
     """Embed images with a pretrained vision transformer.
 
-    Read more in the :doc:`user guide </user_guide>`.
+    Read more in :doc:`/embedding`.
 
     Parameters
     ----------
