@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 import benchmarks.texts as study
 from benchmarks.__main__ import app
-from benchmarks._one_class import METHODS, PAPER_EMA, read
-from benchmarks.texts import clean, load_fortunes, plan, words
+from benchmarks._one_class import METHODS, PAPER_EMA, RAW, read
+from benchmarks.texts import REPRESENTATIONS, clean, load_fortunes, plan, words
 from benchmarks.weights import FORTUNES, TOPICS
 from skim.embedding import MissingWeightsError, weights_home
 
@@ -110,13 +110,33 @@ def embeddings(monkeypatch):
     return calls
 
 
-COMMAND = ["texts", "--topic", "law", "--seeds", "1"]
+COMMAND = ["texts", "--topic", "law", "--seeds", "1", "--method", "ODIM"]
 
 
 def test_the_plan_has_every_run_once():
-    runs = list(plan(study.REPRESENTATIONS, METHODS, TOPICS, 3))
-    assert len(runs) == len(set(runs)) == 10 * 2 * 2 * (3 + 1)
+    runs = list(plan(REPRESENTATIONS, METHODS, TOPICS, 3))
+    assert len(runs) == len(set(runs)) == 10 * 2 * 3 * (3 + 1)
     assert all(key[2] == 0 for key in runs if key[4].endswith(PAPER_EMA))
+
+
+def test_a_run_takes_the_rows_of_its_topic_as_they_are_represented(
+    home, embeddings, monkeypatch
+):
+    monkeypatch.setattr(study, "score", lambda detector, seed, X, y: (X, y))
+    run = study.Runner()
+    shown = {
+        each: run(("fortunes", "law", 1, each, "ODIM")) for each in REPRESENTATIONS
+    }
+    (X, y), (unit, _), (counts, _) = (shown[e] for e in ("MiniLM", "MiniLM-unit", RAW))
+    n_outliers = round(N_TEXTS / 19)
+    assert y.sum() == n_outliers
+    assert X.shape == (N_TEXTS + n_outliers, len(LETTERS))
+    assert counts.shape == (len(X), len(X) - 1)
+    is_laws = np.isin(list(LETTERS), list(LETTERS[8:14]))
+    assert not X[y == 0][:, ~is_laws].any()
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(unit * np.linalg.norm(X, axis=1)[:, None], X, rtol=1e-5)
+    assert len(embeddings) == 1
 
 
 def test_the_command_goes_on_where_it_stopped(
@@ -128,11 +148,11 @@ def test_the_command_goes_on_where_it_stopped(
     assert embeddings == [10 * N_TEXTS]
     whole = output.read_text()
     results = read(output)
-    assert len(results) == 2 * 2 * 2
+    assert len(results) == 3 * 2
     assert {key[:3] for key in results} == {("fortunes", "law", 0)}
     with output.with_name("summary.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [row["runs of default, MiniLM"] for row in rows] == ["1"] * 4
+    assert [row["runs of default, MiniLM"] for row in rows] == ["0", "1"] * 2
     found = results["fortunes", "law", 0, "MiniLM", "ODIM"]["auroc"]
     assert float(rows[1]["default, MiniLM"]) == pytest.approx(found, abs=1e-4)
 
