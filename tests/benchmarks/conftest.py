@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.detectors import Detector
+
 
 @pytest.fixture
 def own_data(tmp_path, table, is_outlier):
@@ -9,3 +11,14 @@ def own_data(tmp_path, table, is_outlier):
     np.savez(paths[0], X=table, y=is_outlier)
     np.savez(paths[1], X=table[::-1, :4], y=is_outlier[::-1])
     return paths
+
+
+@pytest.fixture
+def short_trainings(monkeypatch):
+    """Makes one small network of every detector, and trains it shortly."""
+    build = Detector.build
+    monkeypatch.setattr(
+        Detector,
+        "build",
+        lambda self, **kw: build(self, **kw).set_params(epochs=2, n_estimators=1),
+    )

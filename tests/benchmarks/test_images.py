@@ -19,11 +19,18 @@ from benchmarks._images import (
     embed,
     load_cifar10,
     load_fashion_mnist,
-    one_class,
     read_idx,
 )
+from benchmarks._one_class import (
+    METHODS,
+    append,
+    build,
+    mean_over_classes,
+    one_class,
+    read,
+)
 from benchmarks._tinyvit import AttentionBlock, TinyViT, distances, load_tinyvit
-from benchmarks.images import DATA, append, mean_over_classes, plan, read, run
+from benchmarks.images import DATA, plan, run
 from benchmarks.weights import CIFAR_10, EFFICIENTNET, FASHION_MNIST, MOBILE_SAM
 from skim.embedding import weights_home
 
@@ -276,19 +283,13 @@ def test_embeddings_are_kept(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def tiny(monkeypatch, labels):
+def tiny(monkeypatch, labels, short_trainings):
     """Makes the sets small, and the trainings short."""
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 100, (len(labels), 3, 4), dtype=np.uint8)
     pixels += (labels * 15).astype(np.uint8)[:, None, None]
     monkeypatch.setitem(DATA, "CIFAR10", lambda: (pixels, labels))
     monkeypatch.setitem(DATA, "FashionMNIST", lambda: (pixels[::-1], labels[::-1]))
-    build = study.DETECTORS["ALTBI"].__class__.build
-    monkeypatch.setattr(
-        study.DETECTORS["ALTBI"].__class__,
-        "build",
-        lambda self, **kw: build(self, **kw).set_params(epochs=2, n_estimators=1),
-    )
     return pixels
 
 
@@ -296,16 +297,16 @@ COMMAND = ["images", "--representation", "raw", "--classes", "1", "--seeds", "1"
 
 
 def test_the_plan_has_every_run_once():
-    runs = list(plan(list(DATA), ["raw", *NETWORKS], study.METHODS, range(10), 3))
+    runs = list(plan(list(DATA), ["raw", *NETWORKS], METHODS, range(10), 3))
     assert len(runs) == len(set(runs)) == 2 * 10 * 3 * (6 + 4 + 4)
     assert all(key[2] == 0 for key in runs[: len(runs) // 3])
 
 
 def test_names_say_how_many_codes_are_drawn():
-    assert study.build("ALTBI-paper K=2", 5).n_importance == 2
-    assert study.build("ALTBI-paper K=2", 5).random_state == 5
-    assert study.build("ODIM-paper+EMA", 5).n_importance == 50
-    assert study.build("ODIM-paper+EMA K=2", 5).ema_steps == 50
+    assert build("ALTBI-paper K=2", 5).n_importance == 2
+    assert build("ALTBI-paper K=2", 5).random_state == 5
+    assert build("ODIM-paper+EMA", 5).n_importance == 50
+    assert build("ODIM-paper+EMA K=2", 5).ema_steps == 50
 
 
 def test_a_run_is_repeatable(tiny, labels):
