@@ -5,6 +5,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from sklearn.decomposition import PCA
 
 from benchmarks._images import DATA, N_CLASSES, NETWORKS, embed
 from benchmarks._one_class import (
@@ -19,6 +20,10 @@ from benchmarks._one_class import (
     score,
 )
 from skim.datasets import load_published_scores
+
+# Pixels and features alike are reduced to their first principal components, so that a
+# fit takes seconds and not minutes.
+N_COMPONENTS = 128
 
 # Mean AUROC over the ten classes that Table B.3 of the paper gives for raw pixels; for
 # features of a ViT, it gives what `load_published_scores` has.
@@ -71,6 +76,8 @@ def run(images, labels, key):
     X = images[rows].reshape(len(rows), -1).astype(np.float32)
     if representation == RAW:
         X /= 255
+    if min(X.shape) > N_COMPONENTS:
+        X = PCA(N_COMPONENTS, svd_solver="full").fit_transform(X)
     return score(detector, seed, X, y)
 
 

@@ -106,6 +106,7 @@ def embed(texts, memory=None):
     """
     embedder = TextEmbedder(
         model=find("minilm", MINILM),
+        normalize=False,
         max_length=MAX_TOKENS,
         memory=str(weights_home() / "embedded" if memory is None else memory),
         device="cpu",

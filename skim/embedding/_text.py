@@ -5,6 +5,7 @@ import reprlib
 from numbers import Integral
 
 import numpy as np
+from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 
 from skim.embedding import _checkpoints
@@ -31,6 +32,10 @@ class TextEmbedder(PretrainedEmbedder):
     pooling : {"mean", "cls"}, default="mean"
         What represents a text: the mean of its tokens, padding left out, or the
         first token.
+
+    normalize : bool, default=True
+        Whether embeddings are scaled to length one. Most models of sentences are
+        trained to be compared by direction, and outliers are found better so.
 
     max_length : int or None, default=None
         Number of tokens after which a text is cut off. None means as many as the
@@ -87,8 +92,7 @@ class TextEmbedder(PretrainedEmbedder):
 
     The embedding of a text depends on the others of its batch only by rounding
     errors, about 1e-6 of its size in single precision, as they decide how far it is
-    padded. It is not scaled to length one; put a
-    :class:`~sklearn.preprocessing.Normalizer` behind it where only directions count.
+    padded.
 
     Weights are only read from safetensors, and no code of a checkpoint is run.
 
@@ -104,6 +108,7 @@ class TextEmbedder(PretrainedEmbedder):
 
     _parameter_constraints: dict = {
         **PretrainedEmbedder._parameter_constraints,
+        "normalize": ["boolean"],
         "max_length": [Interval(Integral, 3, None, closed="left"), None],
     }
 
@@ -114,6 +119,7 @@ class TextEmbedder(PretrainedEmbedder):
         *,
         model="sentence-transformers/all-MiniLM-L6-v2",
         pooling="mean",
+        normalize=True,
         max_length=None,
         batch_size=32,
         dtype="auto",
@@ -125,6 +131,7 @@ class TextEmbedder(PretrainedEmbedder):
     ):
         self.model = model
         self.pooling = pooling
+        self.normalize = normalize
         self.max_length = max_length
         self.batch_size = batch_size
         self.dtype = dtype
@@ -159,7 +166,8 @@ class TextEmbedder(PretrainedEmbedder):
         )
         embedding = np.empty_like(embedded)
         embedding[order] = embedded
-        return self._check_finite(embedding)
+        self._check_finite(embedding)
+        return normalize(embedding, copy=False) if self.normalize else embedding
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -208,7 +208,8 @@ def test_efficientnet_knows_a_palace_and_a_daisy():
     network = NETWORKS["EfficientNet-lite0"]
     weights = torch.load(cached(network.file), weights_only=True)
     squares = [load_sample_image(name)[:, 107:533] for name in PHOTOGRAPHS]
-    features = torch.from_numpy(network.embedder().fit_transform(squares))
+    embedder = network.embedder().set_params(image_size=224)
+    features = torch.from_numpy(embedder.fit_transform(squares))
     logits = features @ weights["_fc.weight"].T + weights["_fc.bias"]
     assert logits.argmax(dim=1).tolist() == [698, 985]
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import check_estimator
 
 from skim import ALTBIDetector
@@ -50,7 +51,10 @@ def test_embedding_is_what_transformers_gives(
     embedder = TextEmbedder(model=text_folder, pooling=pooling, batch_size=batch_size)
     embedding = embedder.fit_transform(text_texts)
     assert embedding.dtype == np.float32
-    assert_allclose(embedding, directly(text_folder, text_texts, pooling), atol=1e-5)
+    expected = directly(text_folder, text_texts, pooling)
+    assert_allclose(embedding, normalize(expected), atol=1e-5)
+    unscaled = TextEmbedder(model=text_folder, pooling=pooling, normalize=False)
+    assert_allclose(unscaled.fit_transform(text_texts), expected, atol=1e-5)
 
 
 def test_every_kind_of_input_gives_the_same(text, text_texts):
