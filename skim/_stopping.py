@@ -84,6 +84,18 @@ class Watch:
         judge = BY_LOSSES[self.criterion]
         return np.asarray(judge(_array(losses), reference))
 
+    @property
+    def judges_by_losses_alone(self):
+        """Whether it does not matter for `judge` where the run is."""
+        return self.criterion in ("separation", "entropy")
+
+    def judge_each(self, run, losses):
+        """Return what `judge` does for the losses at each of several checks."""
+        if not self.judges_by_losses_alone:
+            return [self.judge(run, own) for own in losses]
+        judge = BY_LOSSES[self.criterion]
+        return judge(np.stack([_array(own) for own in losses]), None)
+
     def judge_together(self, run):
         """Return the criterion of all members as one; the larger, the better."""
         if self.criterion == "cohesion":

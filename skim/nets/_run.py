@@ -148,13 +148,16 @@ class Run:
             self.optimiser.restore(parts)
             self._stream.restore(parts)
 
-    def note_states(self, places=None):
-        """Take over the members' present states, or those at `places`, as theirs."""
+    def note_states(self, places=None, state=None):
+        """Take over the members' present states, or those at `places`, as theirs.
+
+        Instead of the present ones, the weights and statistics may be given.
+        """
         if self.stages is None:
             return
         if places is None:
             places = np.arange(len(self.members))
-        weights, statistics = self.network.weights, self.network.statistics
+        weights, statistics = state or (self.network.weights, self.network.statistics)
         self.stages.put(self.members[places], weights[places], statistics[places])
 
     def end_stage(self):
