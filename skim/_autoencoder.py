@@ -330,7 +330,6 @@ class IMAutoencoderDetector(ResumableDetector):
                 self._update(run)
             checks.add(
                 run,
-                watch.losses(run),
                 moment=epoch,
                 epoch=epoch,
                 update=run.n_updates,

@@ -7,9 +7,10 @@ MAX_HELD_BYTES = 8 * 2**20  # of networks that wait to be judged
 class Checks:
     """Keeps each member at its best moment, and records every check.
 
-    To fit a mixture to few losses takes hardly less time than to fit a hundred.
-    Where nobody waits for the outcome of each check, small networks are held for a
-    while, and many checks are judged at once; what comes of them is the same.
+    To compute few losses and to fit a mixture to them takes hardly less time than to
+    do so with a hundred times as many. Where nobody waits for the outcome of each
+    check, small networks are held for a while, and many checks are judged at once;
+    what comes of them is the same.
 
     Parameters
     ----------
@@ -34,43 +35,44 @@ class Checks:
         self._can_wait = watch.judges_by_losses_alone and not monitor.is_heard
         self._held = []
 
-    def add(self, run, losses, *, moment, **entry):
+    def add(self, run, *, moment, **entry):
         """Check the present state of a run.
 
         Parameters
         ----------
         run : Run
             Of the same members since the last call of `judge`.
-        losses : Tensor of shape (M, n)
         moment : int
             What time it is, for the best moments.
         **entry : dict
             What else the monitor is to record.
         """
-        run.check_finite(losses)
-        most = self._most_held(run, losses)
-        state = run.state() if most > 1 else None
-        self._held.append((state, losses, moment, entry))
+        most = self._most_held(run)
+        state = run.state() if most > 1 else run.present_state()
+        self._held.append((state, self.watch.rows, moment, entry))
         if len(self._held) >= most:
             self.judge(run)
 
-    def _most_held(self, run, losses):
+    def _most_held(self, run):
         if not self._can_wait:
             return 1
-        n_bytes = run.network.weights.nbytes + run.network.statistics.nbytes
-        return min(MAX_HELD_LOSSES // losses.numel(), MAX_HELD_BYTES // n_bytes)
+        n_losses = len(run.members) * self.watch.rows.shape[-1]
+        n_bytes = sum(part.nbytes for part in run.present_state())
+        return min(MAX_HELD_LOSSES // n_losses, MAX_HELD_BYTES // n_bytes)
 
     def judge(self, run):
         """Judge all checks that are still held."""
         if not self._held:
             return
-        criteria = self.watch.judge_each(run, [held[1] for held in self._held])
-        for criterion, held in zip(criteria, self._held, strict=True):
-            state, losses, moment, entry = held
+        states, rows, _, _ = zip(*self._held, strict=True)
+        losses = self.watch.losses_at(run, states, rows)
+        criteria = self.watch.judge_each(run, losses)
+        for criterion, own, held in zip(criteria, losses, self._held, strict=True):
+            state, _, moment, entry = held
             offered = self.detector._offered(criterion, moment)
             self.best.offer(run, offered, moment, state)
             run.end_stage()
             self.stop |= self.monitor.record(
-                losses=losses, **entry, **self.detector._entry(criterion)
+                losses=own, **entry, **self.detector._entry(criterion)
             )
         self._held.clear()

@@ -255,14 +255,12 @@ class ODIMDetector(VAEDetector):
                     continue
                 if by_batch:
                     watch.rows = run.batch
-                losses = watch.losses(run)
                 checks.add(
                     run,
-                    losses,
                     moment=run.n_updates,
                     epoch=epoch,
                     update=run.n_updates,
-                    batch_size=losses.shape[1],
+                    batch_size=watch.rows.shape[-1],
                 )
                 if (run.n_updates - best.moments[run.members]).max() >= patience:
                     checks.judge(run)

@@ -46,7 +46,7 @@ class BestMoments:
         self.criterion[winners] = criterion[improved]
         self.moments[winners] = moment
         here, there = torch.from_numpy(improved), torch.from_numpy(winners)
-        state = state or (run.network.weights, run.network.statistics)
+        state = state or run.present_state()
         for kept, now in zip(self._state, state, strict=True):
             kept[there] = now[here]
         run.note_states(improved, state)
