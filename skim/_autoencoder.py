@@ -4,6 +4,7 @@ from numbers import Integral
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skim._checks import Checks
 from skim._resuming import ResumableDetector
 from skim._scaling import InputScaler
 
@@ -323,24 +324,21 @@ class IMAutoencoderDetector(ResumableDetector):
         watch = self._watch(run, N_WATCHED_ROWS)
         if run.n_epochs:
             best.restore(run)
+        checks = Checks(self, watch, best, monitor)
         for epoch in range(run.n_epochs + 1, self.epochs + 1):
             for _ in range(n_updates):
                 self._update(run)
-            losses = watch.losses(run)
-            run.check_finite(losses)
-            criterion = watch.judge(run, losses)
-            stop = monitor.record(
+            checks.add(
+                run,
+                moment=epoch,
                 epoch=epoch,
                 update=run.n_updates,
                 batch_size=batch_size,
-                losses=losses,
-                **self._entry(criterion),
             )
-            best.offer(run, self._offered(criterion, epoch), epoch)
-            run.end_stage()
             run.n_epochs = epoch
-            if stop:
+            if checks.stop:
                 break
+        checks.judge(run)
         self.best_epochs_ = best.moments
         run.carried |= best.export()
         run.snapshots.append(best.snapshot())

@@ -192,7 +192,7 @@ class IMDetector(
             type(self).__name__,
             self._n_entries(),
             self.verbose,
-            on_entry,
+            on_entry if watch is not None or hooks.are_heard else None,
             past=None if past is None else self.history_,
         )
         try:

@@ -29,6 +29,13 @@ class FitHooks:
             self._context = self.estimator._init_callback_context(max_subtasks=n_epochs)
             self._context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
 
+    @property
+    def are_heard(self):
+        """Whether there is any callback."""
+        if self._context is None:
+            return False
+        return bool(getattr(self._context, "_callbacks", True))
+
     def epoch(self, as_if_fitted):
         """Tell that an epoch is over; return whether to stop.
 

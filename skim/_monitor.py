@@ -37,6 +37,11 @@ class Monitor:
         self._losses = []
         self._separations = []
 
+    @property
+    def is_heard(self):
+        """Whether somebody looks at the run at every entry."""
+        return self.on_entry is not None
+
     def record(
         self,
         *,

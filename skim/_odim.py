@@ -5,6 +5,7 @@ from numbers import Integral
 
 from sklearn.utils._param_validation import Interval
 
+from skim._checks import Checks
 from skim._vae import VAEDetector
 
 MAX_UPDATES_BETWEEN_CHECKS = 10
@@ -246,6 +247,7 @@ class ODIMDetector(VAEDetector):
         by_batch = self.stopping in ("separation", None)
         watch = self._watch(run, None if by_batch else N_WATCHED_ROWS)
         best = BestMoments(run)
+        checks = Checks(self, watch, best, monitor)
         for epoch in range(1, self.epochs + 1):
             for batch in range(1, batches_per_epoch + 1):
                 self._update(run)
@@ -253,22 +255,19 @@ class ODIMDetector(VAEDetector):
                     continue
                 if by_batch:
                     watch.rows = run.batch
-                losses = watch.losses(run)
-                run.check_finite(losses)
-                criterion = watch.judge(run, losses)
-                offered = self._offered(criterion, run.n_updates)
-                best.offer(run, offered, run.n_updates)
-                run.end_stage()
-                stop = monitor.record(
+                checks.add(
+                    run,
+                    moment=run.n_updates,
                     epoch=epoch,
                     update=run.n_updates,
-                    batch_size=losses.shape[1],
-                    losses=losses,
-                    **self._entry(criterion),
+                    batch_size=watch.rows.shape[-1],
                 )
+                if (run.n_updates - best.moments[run.members]).max() >= patience:
+                    checks.judge(run)
                 hopeful = run.n_updates - best.moments[run.members] < patience
-                if stop or not hopeful.any():
+                if checks.stop or not hopeful.any():
                     return best
                 if not hopeful.all():
                     run.select(hopeful)
+        checks.judge(run)
         return best

@@ -9,6 +9,7 @@ from skim.separation import separation
 
 CRITERIA = ("separation", "entropy", "cohesion", "excess_mass", "mass_volume")
 N_WATCHED_ROWS = 1024  # whose losses tell when all members stop
+MAX_COLUMNS = 2**14  # that go through the networks at once
 N_GRADIENTS = 128  # of the watched rows, those whose gradients are compared
 
 
@@ -76,6 +77,34 @@ class Watch:
         """Return the losses of the rows under each member, (M, n)."""
         return run.fixed_losses(self.rows, self._noise_of(run))
 
+    def losses_at(self, run, states, rows):
+        """Return the losses, (C, M, n), at several checks.
+
+        Parameters
+        ----------
+        run : Run
+        states : sequence of tuple of Tensor
+            The weights and running statistics at each check.
+        rows : sequence of Tensor
+            What `rows` was at each check.
+        """
+        import torch
+
+        noise = self._noise_of(run)
+        n_members, n_codes = len(run.members), 1 if noise is None else noise.shape[2]
+        size = max(MAX_COLUMNS // (n_members * n_codes * rows[0].shape[-1]), 1)
+        if n_members == 1:  # torch multiplies a single matrix in another way
+            size = 1
+        losses = []
+        for start in range(0, len(states), size):
+            part = slice(start, start + size)
+            state = _joined(states[part])
+            x = rows[0] if rows[0].ndim == 2 else torch.cat(rows[part])
+            codes = None if noise is None else noise.repeat(len(states[part]), 1, 1)
+            losses.append(run.fixed_losses(x, codes, state))
+            run.check_finite(losses[-1], state[0])
+        return torch.cat(losses).unflatten(0, (-1, n_members))
+
     def judge(self, run, losses):
         """Return the criterion of each member; the larger, the better."""
         if self.criterion == "cohesion":
@@ -83,6 +112,18 @@ class Watch:
         reference = self._reference_losses(run)
         judge = BY_LOSSES[self.criterion]
         return np.asarray(judge(_array(losses), reference))
+
+    @property
+    def judges_by_losses_alone(self):
+        """Whether it does not matter for `judge` where the run is."""
+        return self.criterion in ("separation", "entropy")
+
+    def judge_each(self, run, losses):
+        """Return what `judge` does for the losses at each of several checks."""
+        if not self.judges_by_losses_alone:
+            return [self.judge(run, own) for own in losses]
+        judge = BY_LOSSES[self.criterion]
+        return judge(np.stack([_array(own) for own in losses]), None)
 
     def judge_together(self, run):
         """Return the criterion of all members as one; the larger, the better."""
@@ -107,6 +148,15 @@ class Watch:
             self.rows[:, :N_GRADIENTS], self._noise_of(run)
         )
         return gradient_cohesion(_array(products))
+
+
+def _joined(states):
+    """Return the weights and statistics of the members of several states."""
+    import torch
+
+    if len(states) == 1:
+        return states[0]
+    return tuple(map(torch.cat, zip(*states, strict=True)))
 
 
 def _array(tensor):

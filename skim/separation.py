@@ -149,7 +149,7 @@ def split_point(losses: ArrayLike) -> float:
 
 def weighted_densities(mixture, values):
     """Return the densities, (2, n), of one mixture's components, with their weights."""
-    return _densities(values[None], _rows_of(mixture))[:, 0]
+    return _densities(values[None], *(part[:, None] for part in mixture))[:, 0]
 
 
 def thinned(values, max_values=MAX_VALUES):
@@ -177,35 +177,38 @@ def _scale_to_unit(values):
     return (values / 2 - low) / width, low, width
 
 
-def _rows_of(mixture):
-    """View a mixture as one of a single axis of rows."""
-    return TwoGaussians(*(part.reshape(-1, 2) for part in mixture))
-
-
 def _fit_unit(values, max_iter=100, tol=1e-3):
     """Fit the mixture to values scaled to [0, 1]."""
-    rows = np.sort(values.reshape(-1, values.shape[-1]), axis=1)
-    mixture = _moments(rows, _best_split(rows))
-    active = np.arange(len(rows))
-    likelihood = np.full(len(rows), -np.inf)
+    x = np.sort(values.reshape(-1, values.shape[-1]), axis=1)
+    squares = x * x
+    parts = _moments(x, squares, _best_split(x))
+    fitted = [part.copy() for part in parts]
+    active = np.arange(len(x))
+    likelihood = np.full(len(x), -np.inf)
     for _ in range(max_iter):
-        x = rows[active]
-        density = _densities(x, TwoGaussians(*(part[active] for part in mixture)))
-        total = density.sum(axis=0)
-        gain = -likelihood[active]
-        likelihood[active] = np.log(total).mean(axis=1)
-        gain += likelihood[active]
-        for part, new in zip(mixture, _moments(x, density / total), strict=True):
-            part[active] = new
-        active = active[gain >= tol]
-        if active.size == 0:
+        density = _densities(x, *parts)
+        total = density[0] + density[1]
+        before, likelihood = likelihood, np.log(total).sum(axis=1) / x.shape[1]
+        density /= total
+        parts = _moments(x, squares, density)
+        goes_on = likelihood - before >= tol
+        if goes_on.all():
+            continue
+        for whole, part in zip(fitted, parts, strict=True):
+            whole[:, active] = part
+        if not goes_on.any():
             break
-    order = np.argsort(mixture.means, axis=1)
-    return TwoGaussians(
-        *(
-            np.take_along_axis(part, order, axis=1).reshape(*values.shape[:-1], 2)
-            for part in mixture
+        x, squares, likelihood, active = (
+            part[goes_on] for part in (x, squares, likelihood, active)
         )
+        parts = [part[:, goes_on] for part in parts]
+    else:
+        for whole, part in zip(fitted, parts, strict=True):
+            whole[:, active] = part
+    order = np.argsort(fitted[1], axis=0)
+    shape = (*values.shape[:-1], 2)
+    return TwoGaussians(
+        *(np.take_along_axis(part, order, axis=0).T.reshape(shape) for part in fitted)
     )
 
 
@@ -223,18 +226,29 @@ def _best_split(rows):
     return np.stack([in_left, ~in_left]).astype(np.float64)
 
 
-def _moments(x, responsibility):
-    """Mixture of rows `x`, (R, n), given who answers for what, (2, R, n)."""
-    size = responsibility.sum(axis=2) + 10 * np.finfo(np.float64).eps
+def _moments(x, squares, responsibility):
+    """Weights, means and variances, each (2, R), of the mixture of rows `x`, (R, n).
+
+    Who answers for what is of shape (2, R, n).
+    """
+    size = responsibility.sum(axis=2)
+    size += 10 * np.finfo(np.float64).eps
     means = np.einsum("krn,rn->kr", responsibility, x) / size
-    squares = np.einsum("krn,rn->kr", responsibility, x * x) / size
-    variances = np.maximum(squares - means**2, 0.0) + VAR_FLOOR
-    return TwoGaussians((size / size.sum(axis=0)).T, means.T, variances.T)
+    variances = np.einsum("krn,rn->kr", responsibility, squares) / size
+    variances -= means * means
+    np.maximum(variances, 0.0, out=variances)
+    variances += VAR_FLOOR
+    return size / (size[0] + size[1]), means, variances
 
 
-def _densities(x, mixture):
+def _densities(x, weights, means, variances):
     """Weighted densities, (2, R, n), of rows `x`, (R, n); never quite zero."""
-    weights, means, variances = (part.T[:, :, None] for part in mixture)
-    exponent = -0.5 * (x - means) ** 2 / variances
-    density = weights * np.exp(exponent) / np.sqrt(2 * np.pi * variances)
-    return density + np.finfo(np.float64).tiny
+    density = x - means[:, :, None]
+    density *= density
+    density *= -0.5
+    density /= variances[:, :, None]
+    np.exp(density, out=density)
+    density *= weights[:, :, None]
+    density /= np.sqrt(2 * np.pi * variances)[:, :, None]
+    density += np.finfo(np.float64).tiny
+    return density

@@ -26,7 +26,7 @@ class BestMoments:
         self.moments = np.zeros(n_members, dtype=np.intp)
         self._state = run.state()
 
-    def offer(self, run, criterion, moment):
+    def offer(self, run, criterion, moment, state=None):
         """Keep the members whose criterion is larger than ever before.
 
         Parameters
@@ -36,6 +36,8 @@ class BestMoments:
             One value for each member in the run.
         moment : int
             What time it is.
+        state : tuple of Tensor, default=None
+            The weights and running statistics at that time, if not the present ones.
         """
         improved = np.flatnonzero(criterion > self.criterion[run.members])
         if improved.size == 0:
@@ -44,10 +46,10 @@ class BestMoments:
         self.criterion[winners] = criterion[improved]
         self.moments[winners] = moment
         here, there = torch.from_numpy(improved), torch.from_numpy(winners)
-        present = run.network.weights, run.network.statistics
-        for kept, now in zip(self._state, present, strict=True):
+        state = state or run.present_state()
+        for kept, now in zip(self._state, state, strict=True):
             kept[there] = now[here]
-        run.note_states(improved)
+        run.note_states(improved, state)
 
     def snapshot(self):
         """Return the weights and running statistics of the best moments."""

@@ -102,14 +102,19 @@ class Run:
         )
         return torch.lerp(low, high, share)
 
-    def check_finite(self, losses):
+    def check_finite(self, losses, weights=None):
         """Raise `NonFiniteLossError` unless losses and weights are finite."""
-        if not (losses.isfinite().all() and self.network.weights.isfinite().all()):
+        weights = self.network.weights if weights is None else weights
+        if not (losses.isfinite().all() and weights.isfinite().all()):
             raise NonFiniteLossError
+
+    def present_state(self):
+        """Return the weights and the running statistics, which training changes."""
+        return self.network.weights, self.network.statistics
 
     def state(self):
         """Copies of the weights and of the running statistics."""
-        return self.network.weights.clone(), self.network.statistics.clone()
+        return tuple(part.clone() for part in self.present_state())
 
     def export(self):
         """Return all that is needed to take the run up again, as arrays and numbers."""
@@ -148,13 +153,16 @@ class Run:
             self.optimiser.restore(parts)
             self._stream.restore(parts)
 
-    def note_states(self, places=None):
-        """Take over the members' present states, or those at `places`, as theirs."""
+    def note_states(self, places=None, state=None):
+        """Take over the members' present states, or those at `places`, as theirs.
+
+        Instead of the present ones, the weights and statistics may be given.
+        """
         if self.stages is None:
             return
         if places is None:
             places = np.arange(len(self.members))
-        weights, statistics = self.network.weights, self.network.statistics
+        weights, statistics = state or self.present_state()
         self.stages.put(self.members[places], weights[places], statistics[places])
 
     def end_stage(self):
@@ -162,11 +170,14 @@ class Run:
         if self.stages is not None:
             self.stages.end_stage()
 
-    def fixed_losses(self, x, noise=None):
-        """Losses of `x`, shape (p, C) or (M, p, C), in evaluation mode."""
-        network = self.network
-        folded = network.shape.fold(network.weights, network.statistics, noise)
-        return network.shape.losses(folded, x, self._workspace)
+    def fixed_losses(self, x, noise=None, state=None):
+        """Losses of `x`, shape (p, C) or (M, p, C), in evaluation mode.
+
+        Of the present networks, unless the state of others of their shape is given.
+        """
+        shape = self.network.shape
+        folded = shape.fold(*(state or self.present_state()), noise)
+        return shape.losses(folded, x, self._workspace)
 
     def gradient_products(self, x, noise=None):
         """Inner products, (M, C, C), of the gradients of rows `x`, (p, C)."""
