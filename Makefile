@@ -11,8 +11,9 @@ demo: $(VENV)/demo.stamp
 weights: $(VENV)/demo.stamp
 	$(BIN)/python -m benchmarks weights $(NAMES)
 
+# Threads that wait for others would keep a processor busy, and the tests share few.
 test: $(VENV)/test.stamp lint
-	$(BIN)/python -m pytest
+	OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
