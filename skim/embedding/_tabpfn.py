@@ -136,7 +136,7 @@ class TabPFNEmbedder(Embedder):
     n_features_in_ : int
         Number of features seen during fit.
 
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during fit, if X has string names for all of them.
 
     See Also
