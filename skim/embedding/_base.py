@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import threading
 from numbers import Integral
 
 import joblib
@@ -102,10 +103,12 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if not np.isfinite(embedding).all():
             bad = np.flatnonzero(~np.isfinite(embedding).all(axis=1))
             first = bad[0] if rows is None else rows[bad[0]]
+            advice = "Look at these rows"
+            if hasattr(self, "dtype"):
+                advice += ", or try dtype='float32': half precision can do this"
             raise ValueError(
                 f"{type(self).__name__} gave values that are not finite in {len(bad)} "
-                f"of {len(embedding)} rows, first in row {first}. Half precision can "
-                "do this: try dtype='float32'; or look at these rows."
+                f"of {len(embedding)} rows, first in row {first}. {advice}."
             )
         return embedding
 
@@ -138,9 +141,36 @@ def quiet_compute(n_jobs):
         yield
 
 
+class Together:
+    """A context that threads are in together: the first opens, the last closes it.
+
+    Parameters
+    ----------
+    make : callable
+        Returns a new context manager.
+    """
+
+    def __init__(self, make):
+        self._make = make
+        self._lock = threading.Lock()
+        self._n_inside = 0
+
+    def __enter__(self):
+        with self._lock:
+            if self._n_inside == 0:
+                self._context = self._make()
+                self._context.__enter__()
+            self._n_inside += 1
+
+    def __exit__(self, *error):
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._context.__exit__(None, None, None)
+
+
 @contextlib.contextmanager
-def untouched_random_states():
-    """Put the global states of `random`, numpy and torch back in the end."""
+def _kept_random_states():
     import random
 
     import torch
@@ -153,3 +183,11 @@ def untouched_random_states():
         finally:
             random.setstate(python)
             np.random.set_state(numpy)  # noqa: NPY002
+
+
+_random_states = Together(_kept_random_states)
+
+
+def untouched_random_states():
+    """Put the global states of `random`, numpy and torch back in the end."""
+    return _random_states

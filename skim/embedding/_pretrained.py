@@ -63,6 +63,8 @@ class PretrainedEmbedder(Embedder):
         """
         from skim import nets
 
+        for name in ("_loaded", "_n_features_out", "device_"):
+            self.__dict__.pop(name, None)  # a fit that fails leaves nothing fitted
         self._check_input(X)
         self.device_ = nets.resolve_device(self.device)
         self._forget_weights()
@@ -73,6 +75,9 @@ class PretrainedEmbedder(Embedder):
         with quiet_compute(self.n_jobs):
             self._n_features_out = self._probe().shape[1]
         return self
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_n_features_out")
 
     def _forget_weights(self):
         for name in ("weights_", "checkpoint_files_"):

@@ -38,7 +38,9 @@ class TabPFNEmbedder(Embedder):
     many tables come to lie close together.
 
     There is no label here, so that one of the columns is the target: the first, or
-    the next one that varies where the first hardly does.
+    the next one that varies where the first hardly does. A row's own value in the
+    target is not part of its embedding: what is odd only there cannot be found by
+    it. Several targets (`n_targets`, ``target="all"``) see every column.
 
     Needs ``pip install 'skim[tabpfn]'``. The weights of TabPFN v2 are downloaded
     once unless they are found (see `model_path`). Nothing else ever uses the
@@ -68,8 +70,8 @@ class TabPFNEmbedder(Embedder):
     apply : {"always", "auto"}, default="always"
         With "auto", tables are embedded only where that is worth its time by the
         paper's rule, which is more than 4,000 and fewer than 50,000 rows and fewer
-        than 50 columns; others pass through unchanged. So one pipeline serves all
-        tables.
+        than 50 columns; others pass through unchanged, gaps included. So one
+        pipeline serves all tables. In a search, the rows of a training part count.
 
     max_context : int, default=1000
         Number of rows that TabPFN sees with their target; they are drawn at random
@@ -247,6 +249,7 @@ class TabPFNEmbedder(Embedder):
         self : object
             The fitted embedder.
         """
+        self._forget()
         self._fit(self._validate(X, reset=True))
         return self
 
@@ -267,21 +270,31 @@ class TabPFNEmbedder(Embedder):
         embedding : ndarray of shape (n_samples, n_components)
             The embedded rows.
         """
+        self._forget()
         X = self._validate(X, reset=True)
+        if self.n_folds is not None and self.n_folds > len(X):
+            raise ValueError(
+                f"n_folds={self.n_folds} is more than the {len(X)} rows of X."
+            )
         random_state = self._fit(X)
         if self.n_folds is None or not self.is_applied_:
             return self._transform(X)
         return self._out_of_fold(X, random_state)
 
+    def _forget(self):
+        """Leave nothing of an earlier fit: this one may fail."""
+        fitted = ("targets_", "tasks_", "context_", "scale_", "device_", "is_applied_")
+        weights = ("checkpoints_", "checkpoint_", "_model", "_n_features_out", "_how")
+        for name in (*fitted, *weights):
+            self.__dict__.pop(name, None)
+
     def _fit(self, X):
         """Fit to valid rows; return what goes on drawing at random."""
-        for name in ("_model", "checkpoint_", "_n_features_out", "is_applied_"):
-            self.__dict__.pop(name, None)
         random_state = own_random_state(self.random_state)
         is_applied = self._is_worth_it(X)
         if is_applied:
             self._set_up(X, random_state)
-        self.is_applied_ = is_applied  # last: a fit that fails leaves nothing fitted
+        self.is_applied_ = is_applied
         return random_state
 
     def _set_up(self, X, random_state):
@@ -302,8 +315,9 @@ class TabPFNEmbedder(Embedder):
                 name: np.frombuffer(Path(name).read_bytes(), dtype=np.uint8)
                 for name in set(self.checkpoints_.values())
             }
-        with quiet_compute(self.n_jobs), self._files() as files:
-            model = self._new_model(self.context_, 0, files)
+        self._how = self.n_estimators, self.preprocessing, self.combine
+        with quiet_compute(self.n_jobs):
+            model = self._new_model(self.context_, 0)
             probe = np.delete(self.context_[:1] / self.scale_, self.targets_[0], axis=1)
             width = model.embed(probe).shape[2]
         if len(self.targets_) == 1:
@@ -353,79 +367,83 @@ class TabPFNEmbedder(Embedder):
             choose_task(self.task, X[:, j], able, self.model_path)
             for j in self.targets_
         ]
+        if self.combine == "mean" and self.task == "auto" and "regression" in able:
+            # Two networks' embeddings have no common mean.
+            mixed = len(set(self.tasks_)) > 1
+            self.tasks_ = ["regression"] * len(self.tasks_) if mixed else self.tasks_
         self.checkpoints_ = {
-            task: str(tabpfn_model.find_checkpoint(self.model_path, task))
+            task: str(tabpfn_model.find_checkpoint(self.model_path, task).absolute())
             for task in set(self.tasks_)
         }
 
     # Context --------------------------------------------------------------------
 
     def _draw_context(self, X, rows, random_state):
-        """Draw context rows in which every target is known and differs."""
-        known = np.isfinite(X[np.ix_(rows, self.targets_)]).all(axis=1)
+        """Draw context rows, so that every target differs."""
+        known = np.isfinite(X[np.ix_(rows, self.targets_)]).any(axis=1)
         rows = rows[known]
         if len(rows) < 2:
             raise ValueError(
-                "Fewer than two rows have a value in every target column. Choose "
-                "another target, or fill the gaps."
+                f"Only {len(rows)} of the rows that a context is drawn from have a "
+                "value in a target column. Choose another target, fill the gaps, or "
+                "use fewer folds."
             )
         drawn = random_state.permutation(rows)
         context, rest = drawn[: self.max_context], drawn[self.max_context :]
         for place, target in enumerate(self.targets_):
-            values = X[context, target]
-            if (values == values[0]).all():
-                others = rest[X[rest, target] != values[0]]
+            if not differs(X[context][:, [target]])[0]:
+                value = np.fmin.reduce(X[context, target])
+                others = rest[np.isfinite(X[rest, target]) & (X[rest, target] != value)]
                 if len(others):
                     context[-1 - place % len(context)] = others[0]
         return np.sort(context)
 
-    def _new_model(self, context, place, files):
+    def _new_model(self, context, place):
         """Return TabPFN after it has seen a context, for one of the targets."""
+        from skim import nets
+
         target = self.targets_[place]
         task = self.tasks_[place]
-        context = context / self.scale_
+        context = context[np.isfinite(context[:, target])] / self.scale_
         features, values = np.delete(context, target, axis=1), context[:, target]
-        if not differs(values[:, None])[0] or not differs(features).any():
+        if len(context) < 2 or not (differs(values[:, None]) & differs(features)).any():
             raise ValueError(
                 f"In the {len(context)} rows of a context, the target in column "
                 f"{target} or all other columns are constant. Choose another target, "
                 "a larger max_context or fewer folds."
             )
+        n_estimators, preprocessing, _ = self._how
         try:
-            return tabpfn_model.ContextModel(
-                files[self.checkpoints_[task]],
-                task,
-                features,
-                values,
-                n_estimators=self.n_estimators,
-                preprocessing=self.preprocessing,
-                device=self._device(),
-                seed=self._seed,
-            )
+            with self._file(task) as file:
+                return tabpfn_model.ContextModel(
+                    file,
+                    task,
+                    features,
+                    values,
+                    n_estimators=n_estimators,
+                    preprocessing=preprocessing,
+                    device=nets.device_or_cpu(self.device_),
+                    seed=self._seed,
+                )
         except (RuntimeError, KeyError, ValueError) as error:
             raise ValueError(
                 f"TabPFN could not be run with {self.checkpoints_[task]!r}: {error}"
             ) from error
 
-    def _device(self):
-        from skim import nets
-
-        return nets.device_or_cpu(self.device_)
-
     @contextmanager
-    def _files(self):
-        """Give the path at which each checkpoint can be read now."""
+    def _file(self, task):
+        """Give the path at which a checkpoint can be read now."""
+        name = self.checkpoints_[task]
         kept = getattr(self, "checkpoint_", None)
         if kept is None:
-            for file in self.checkpoints_.values():
-                tabpfn_model.find_checkpoint(file, None)
-            yield {file: file for file in self.checkpoints_.values()}
+            is_there = Path(name).is_file()
+            found = tabpfn_model.find_checkpoint
+            yield name if is_there else found(self.model_path, task)
             return
         with tempfile.TemporaryDirectory() as folder:
-            paths = {name: Path(folder) / Path(name).name for name in kept}
-            for name, path in paths.items():
-                path.write_bytes(kept[name].tobytes())
-            yield paths
+            path = Path(folder) / Path(name).name
+            path.write_bytes(kept[name].tobytes())
+            yield path
 
     # Transforming ---------------------------------------------------------------
 
@@ -455,10 +473,6 @@ class TabPFNEmbedder(Embedder):
 
     def _out_of_fold(self, X, random_state):
         """Embed every row by a context from the other folds."""
-        if self.n_folds > len(X):
-            raise ValueError(
-                f"n_folds={self.n_folds} is more than the {len(X)} rows of X."
-            )
         folds = KFold(self.n_folds, shuffle=True, random_state=random_state)
         parts = [
             (X[self._draw_context(X, others, random_state)], rows)
@@ -477,10 +491,10 @@ class TabPFNEmbedder(Embedder):
         """Embed rows by a context, one target after the other."""
         embedding = np.zeros((len(X), self._n_features_out), np.float32)
         n_targets = len(self.targets_)
-        with quiet_compute(self.n_jobs), self._files() as files:
+        with quiet_compute(self.n_jobs):
             for place, target in enumerate(self.targets_):
-                model = self._ready(files) if n_targets == 1 and not fresh else None
-                model = model or self._new_model(context, place, files)
+                model = self._ready() if n_targets == 1 and not fresh else None
+                model = model or self._new_model(context, place)
                 for start in range(0, len(X), self.batch_size):
                     rows = slice(start, start + self.batch_size)
                     features = np.delete(X[rows] / self.scale_, target, axis=1)
@@ -492,21 +506,21 @@ class TabPFNEmbedder(Embedder):
     def _put(self, embedding, members, place):
         """Put one target's embeddings, of shape (members, n, d), where they belong."""
         n_members, n_rows, width = members.shape
-        if self.combine == "mean":
+        if self._how[2] == "mean":
             embedding += members.mean(axis=0) / len(self.targets_)
         else:
             first = place * n_members * width
             side_by_side = members.transpose(1, 0, 2).reshape(n_rows, -1)
             embedding[:, first : first + n_members * width] = side_by_side
 
-    def _ready(self, files):
+    def _ready(self):
         """Return the model of the only target, made if it is not there yet."""
         model = getattr(self, "_model", None)
         if model is None:
             with _lock:
                 model = getattr(self, "_model", None)
                 if model is None:
-                    model = self._model = self._new_model(self.context_, 0, files)
+                    model = self._model = self._new_model(self.context_, 0)
         return model
 
     def _settings(self):
@@ -518,8 +532,8 @@ class TabPFNEmbedder(Embedder):
             if Path(file).exists()
         ]
         return (
-            (files, stats, self.tasks_, self.targets_, self.n_estimators),
-            (self.preprocessing, self.combine, self._seed, self.scale_),
+            (files, stats, self.tasks_, self.targets_),
+            (self._how, self._seed, self.scale_),
         )
 
     def get_feature_names_out(self, input_features=None):

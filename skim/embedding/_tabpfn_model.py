@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from skim.embedding._base import Together
 from skim.embedding._weights import (
     MissingWeightsError,
     may_download,
@@ -166,17 +167,22 @@ def _quietly():
     """Keep tabpfn's remarks to itself; errors still come through."""
     import torch
 
+    # What tabpfn keeps for later callers must not be tied to inference.
+    with _silence, torch.inference_mode(False), torch.no_grad():
+        yield
+
+
+@contextlib.contextmanager
+def _no_remarks():
     logger = logging.getLogger("tabpfn")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
-        with (
-            warnings.catch_warnings(),
-            # What tabpfn keeps for later callers must not be tied to inference.
-            torch.inference_mode(False),
-            torch.no_grad(),
-        ):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         logger.setLevel(before)
+
+
+_silence = Together(_no_remarks)

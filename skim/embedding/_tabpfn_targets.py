@@ -29,7 +29,9 @@ def choose_targets(target, n_targets, X, names):
     positions : ndarray of int
     """
     if isinstance(target, str) and target in ("auto", "all"):
-        chosen = np.flatnonzero(varies(X))
+        varied = varies(X)
+        known = np.isfinite(X).mean(axis=0) >= 0.5
+        chosen = np.flatnonzero(varied & known if (varied & known).any() else varied)
         if len(chosen) == 0:
             chosen = np.flatnonzero(differs(X))  # better a rare value than nothing
         if len(chosen) == 0:

@@ -37,7 +37,8 @@ def require(package, extra):
             return import_module(package)
         except ImportError as error:
             raise ImportError(
-                f"This embedder needs {package}: pip install 'skim[{extra}]'"
+                f"This embedder needs {package.partition('.')[0]}: pip install "
+                f"--upgrade 'skim[{extra}]' ({error})"
             ) from error
 
 

@@ -6,6 +6,7 @@ import joblib
 import numpy as np
 import pytest
 from sklearn import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -155,9 +156,13 @@ def test_gaps_are_taken_where_nothing_is_predicted(make, X):
     X[::7, 3] = np.nan
     assert np.isfinite(make(target=0).fit_transform(X)).all()
     X[2:, 0] = np.nan
-    X[0, 1] = np.nan
-    with pytest.raises(ValueError, match="Fewer than two rows have a value"):
-        make(target=[0, 1]).fit(X)
+    assert make().fit(X).targets_ == [1]  # mostly missing: not a target by itself
+    with pytest.raises(ValueError, match=r"Only 1 of the rows .* use fewer folds"):
+        make(target=0, n_folds=2, random_state=2).fit_transform(X[:3])
+    X[::2, 1:3] = np.nan
+    X[1::2, 4] = np.nan
+    every = make(target=[1, 4]).fit_transform(X)  # no row has both
+    assert np.isfinite(every).all()
 
 
 # The target ------------------------------------------------------------------------
@@ -242,9 +247,12 @@ def test_few_whole_numbers_are_classes(make, classifier, regressor, X, tmp_path)
         assert weights_home() == home
         X = X.copy()
         X[:, 0] = np.arange(70) % 3
-        both = make(model_path="v2", target=[0, 1]).fit(X)
+        both = make(model_path="v2", target=[0, 1], combine="concat").fit(X)
         assert both.tasks_ == ["classification", "regression"]
-        assert both.transform(X).shape == (70, WIDTH)
+        assert both.transform(X).shape == (70, 2 * WIDTH)
+        # Embeddings of two networks have no mean.
+        mean = make(model_path="v2", target=[0, 1]).fit(X)
+        assert mean.tasks_ == ["regression", "regression"]
         assert make(model_path="v2", task="regression").fit(X).tasks_ == ["regression"]
 
 
@@ -437,8 +445,51 @@ def test_a_missing_extra_is_named(make, X, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "tabpfn.checkpoint", None)
-    with pytest.raises(ImportError, match=r"pip install 'skim\[tabpfn\]'"):
+    with pytest.raises(ImportError, match=r"needs tabpfn: .*'skim\[tabpfn\]'"):
         make().fit(X)
+
+
+def test_a_pickle_finds_the_weights_where_they_are_now(X, tmp_path, monkeypatch):
+    homes = [tmp_path / "one", tmp_path / "other"]
+    for home in homes:
+        home.mkdir()
+    checkpoint = save_tiny_checkpoint(homes[0] / "tabpfn-v2-regressor.ckpt")
+    monkeypatch.setenv("SKIM_WEIGHTS_HOME", str(homes[0]))
+    embedder = TabPFNEmbedder(random_state=0)
+    embedding = embedder.fit_transform(X)
+    pickled = pickle.dumps(embedder)
+    checkpoint.rename(homes[1] / checkpoint.name)
+    np.testing.assert_array_equal(embedder.transform(X), embedding)  # it is loaded
+    monkeypatch.setenv("SKIM_WEIGHTS_HOME", str(homes[1]))
+    np.testing.assert_array_equal(pickle.loads(pickled).transform(X), embedding)
+
+
+def test_threads_leave_no_trace(make, X):
+    import logging
+    import warnings
+
+    embedder = make().fit(X)
+    before = list(warnings.filters), logging.getLogger("tabpfn").level
+    parallel = joblib.Parallel(4, prefer="threads")
+    parallel(joblib.delayed(embedder.transform)(X[: 2 + i % 5]) for i in range(24))
+    assert list(warnings.filters) == before[0]
+    assert logging.getLogger("tabpfn").level == before[1]
+
+
+def test_what_was_fitted_decides(make, X):
+    embedder = make(n_estimators=2, combine="concat").fit(X)
+    embedding = embedder.transform(X)
+    embedder.set_params(n_estimators=1, combine="mean")
+    again = pickle.loads(pickle.dumps(embedder)).transform(X)
+    np.testing.assert_array_equal(again, embedding)
+
+
+def test_a_fit_that_fails_leaves_nothing_fitted(make, X):
+    embedder = make().fit(X)
+    with pytest.raises(ValueError, match="infinity"):
+        embedder.fit(np.full((5, 4), np.inf))
+    with pytest.raises(NotFittedError):
+        embedder.transform(X)
 
 
 # Bad input -------------------------------------------------------------------------
