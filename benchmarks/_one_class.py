@@ -1,7 +1,6 @@
 """Studies in which one class is the inliers: tasks, detectors, results."""
 
 import csv
-import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks._measure import measure
+from benchmarks._store import append_line
 from benchmarks.detectors import DETECTORS
 from skim.embedding import MissingWeightsError
 
@@ -109,17 +109,10 @@ def read(path):
 def append(path, key, values):
     """Add a line to a results file and return once it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    is_new = not path.exists() or not path.stat().st_size
-    is_cut = not is_new and not path.read_bytes().endswith(b"\n")
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if is_cut:
-            file.write("\n")
-        if is_new:
-            writer.writerow(FIELDS)
-        writer.writerow([*key, *(f"{value:.6g}" for value in values)])
-        file.flush()
-        os.fsync(file.fileno())
+    if not path.exists() or not path.stat().st_size:
+        append_line(path, ",".join(FIELDS))
+    texts = [*map(str, key), *(f"{value:.6g}" for value in values)]
+    append_line(path, ",".join(texts))
 
 
 def carry_out(study, plan, run, output):

@@ -35,15 +35,7 @@ class Store:
 
     def append(self, record):
         """Add a record and return once it is on the disk."""
-        line = json.dumps(record) + "\n"
-        with self.path.open("ab+") as file:
-            if file.seek(0, os.SEEK_END):
-                file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":
-                    line = "\n" + line
-            file.write(line.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self.path, json.dumps(record))
 
     @contextlib.contextmanager
     def lock(self):
@@ -66,3 +58,19 @@ def key(record):
     """Return what tells a task from the others."""
     names = ("file", "detector", "settings", "threads", "seed")
     return tuple(record[name] for name in names)
+
+
+def append_line(path, line):
+    """Add a line to a file and return once it is on the disk.
+
+    It is a line of its own even if the last one was cut off.
+    """
+    line += "\n"
+    with path.open("ab+") as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                line = "\n" + line
+        file.write(line.encode())
+        file.flush()
+        os.fsync(file.fileno())

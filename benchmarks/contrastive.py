@@ -12,6 +12,7 @@ from rich.table import Table
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.metrics import roc_auc_score
 
+from benchmarks._store import append_line
 from benchmarks.adbench import choose_tables
 from skim import ALTBIDetector
 from skim._scaling import InputScaler
@@ -192,9 +193,7 @@ def contrastive(
     for task in track(
         [task for task in tasks if task not in done], console=Console(stderr=True)
     ):
-        row = measure(*task)
-        with output.open("a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerow(row)
+        append_line(output, ",".join(map(str, measure(*task))))
     means = by_dataset(read(output))
     areas = ("AUROC, raw", "AUROC, embedded")
     each = Table("clusters", "data set", "variation before", "after", *areas)

@@ -12,6 +12,7 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks._measure import measure
+from benchmarks._one_class import METHODS, METRICS, RAW, check_names
 from benchmarks._store import Store, key
 from benchmarks.detectors import DETECTORS
 from skim.datasets import fetch_adbench, load_published_scores
@@ -28,8 +29,7 @@ DATA = (
     "ALOI",
     "campaign",
 )
-RAW, EMBEDDED = "raw", "TabPFN"
-METRICS = ("auroc", "auprc")
+EMBEDDED = "TabPFN"
 # What the summary compares: a title, the representation, and which ALTBI or ODIM.
 COLUMNS = {
     "raw": (RAW, ""),
@@ -43,7 +43,6 @@ PUBLISHED = {
     "published: +EMA": "+EMA",
     "published: +EMA +TabPFN": "+EMA+embedding",
 }
-METHODS = ("ALTBI", "ODIM")
 
 
 def plan(data, methods, columns, seeds):
@@ -166,10 +165,9 @@ def tabpfn(
     context of the embeddings is the same for all seeds of a detector. Every table's
     embedding is made once and kept in the folder of the weights.
     """
-    for names, known in ((data, DATA), (method, METHODS), (column, COLUMNS)):
-        for name in names or ():
-            if name not in known:
-                raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}.")
+    check_names(data, DATA, "--data")
+    check_names(method, METHODS, "--method")
+    check_names(column, COLUMNS, "--column")
     store = Store(output)
     tables = Tables(weights_home() / "embeddings")
     wanted = plan(data or DATA, method or METHODS, column or list(COLUMNS), seeds)

@@ -127,11 +127,13 @@ class Monitor:
         n_rows = min(-(-MAX_LOSSES // self._n_members), self.past["batch_size"].min())
         return min(size, self._n_members * int(n_rows))
 
-    def _draw(self, done, loss, width=30):
-        if self.total is None:
-            state = f"{done}"
-        else:
-            filled = width * done // self.total
-            state = f"[{'=' * filled:<{width}}] {done}/{self.total}"
+    def _draw(self, done, loss):
+        state = f"{done}" if self.total is None else progress_bar(done, self.total)
         sys.stderr.write(f"\r{self.name} {state} median loss {loss:.3f} ")
         sys.stderr.flush()
+
+
+def progress_bar(done, total, width=30):
+    """Return a line that shows how much of all is done."""
+    filled = width * done // total
+    return f"[{'=' * filled:<{width}}] {done}/{total}"

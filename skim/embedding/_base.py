@@ -14,7 +14,11 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import check_is_fitted, check_memory
+from sklearn.utils.validation import check_memory
+
+from skim._monitor import progress_bar
+
+_making = threading.Lock()
 
 
 class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -85,15 +89,22 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         stored = check_memory(self.memory).cache(_remembered, ignore=["compute"])
         return stored(joblib.hash((type(self).__qualname__, key())), compute)
 
-    def _batches(self, X, size=None):
+    def _batches(self, X):
         """Cut X into runs of at most `batch_size` rows."""
-        size = self.batch_size if size is None else size
+        size = self.batch_size
         return (X[start : start + size] for start in range(0, len(X), size))
 
-    def _show(self, done, total, width=30):
+    def _alive(self, name, make):
+        """Return the attribute of a name in `_live`, made if it is not there."""
+        if getattr(self, name, None) is None:
+            with _making:
+                if getattr(self, name, None) is None:
+                    setattr(self, name, make())
+        return getattr(self, name)
+
+    def _show(self, done, total):
         if self.verbose:
-            filled = width * done // total
-            bar = f"[{'=' * filled:<{width}}] {done}/{total}"
+            bar = progress_bar(done, total)
             sys.stderr.write(f"\r{type(self).__name__} {bar} ")
             sys.stderr.write("\n" if done == total else "")
             sys.stderr.flush()
@@ -115,9 +126,6 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _n_threads(self):
         """Return the number of threads to embed with; None leaves it to torch."""
         return self.n_jobs
-
-    def _check_fitted(self):
-        check_is_fitted(self)
 
 
 def _remembered(key, compute):

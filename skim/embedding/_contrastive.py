@@ -6,7 +6,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_memory, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim._random import own_random_state
 from skim._scaling import InputScaler
@@ -210,16 +210,10 @@ class ContrastiveEmbedder(Embedder):
         # Centred, and of about unit variance.
         self.scaler_ = InputScaler(self.scaling, centred=True, factor=3.0).fit(X)
         seed = own_random_state(self.random_state).randint(2**31 - 1)
-        train = _train
-        if self.memory is not None:
-            train = check_memory(self.memory).cache(train, ignore=["quiet", "show"])
-        layers, losses = train(
-            self.scaler_.transform(X),
-            self._training_params(),
-            seed,
-            self.device_,
-            quiet=lambda: quiet_compute(self._n_threads()),
-            show=lambda done: self._show(done, self.n_updates),
+        rows, params = self.scaler_.transform(X), self._training_params()
+        layers, losses = self._remember(
+            lambda: self._train(rows, params, seed),
+            lambda: (rows, params, seed, self.device_),
         )
         self.loss_curve_ = np.array(losses)
         self.intercepts_ = [bias for _, bias in layers]
@@ -240,7 +234,7 @@ class ContrastiveEmbedder(Embedder):
         embedding : ndarray of shape (n_samples, n_components)
             In single precision if `X` is, in double precision otherwise.
         """
-        self._check_fitted()
+        check_is_fitted(self)
         X = self._validate(X, reset=False)
         rows = self.scaler_.transform(X)
         embedding = self._embed(
@@ -249,6 +243,29 @@ class ContrastiveEmbedder(Embedder):
             lambda: (rows, self.coefs_, self.intercepts_),
         )
         return embedding.astype(X.dtype, copy=False)
+
+    def _train(self, rows, params, seed):
+        """Train on scaled rows; return the encoder's layers and the losses."""
+        import torch
+
+        from skim import nets
+        from skim.nets._contrastive import train_encoder
+
+        def show(done):
+            self._show(done, self.n_updates)
+
+        with quiet_compute(self._n_threads()), torch.inference_mode(False):
+            generator = torch.Generator(self.device_).manual_seed(seed)
+            data = torch.from_numpy(rows).to(self.device_)
+            try:
+                return train_encoder(
+                    data, generator=generator, on_update=show, **params
+                )
+            except nets.NonFiniteLossError:
+                raise ValueError(
+                    "ContrastiveEmbedder diverged: its loss is no longer finite. Lower "
+                    f"learning_rate (now {self.learning_rate}) and fit again."
+                ) from None
 
     def _encode(self, rows):
         import torch
@@ -290,22 +307,3 @@ class ContrastiveEmbedder(Embedder):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _train(rows, params, seed, device, *, quiet, show):
-    """Train on scaled rows; return the encoder's layers and the losses."""
-    import torch
-
-    from skim import nets
-    from skim.nets._contrastive import train_encoder
-
-    with quiet(), torch.inference_mode(False):
-        generator = torch.Generator(device).manual_seed(seed)
-        data = torch.from_numpy(rows).to(device)
-        try:
-            return train_encoder(data, generator=generator, on_update=show, **params)
-        except nets.NonFiniteLossError:
-            raise ValueError(
-                "ContrastiveEmbedder diverged: its loss is no longer finite. Lower "
-                f"learning_rate (now {params['learning_rate']}) and fit again."
-            ) from None

@@ -1,7 +1,6 @@
 """What the embedders with a pretrained network share."""
 
 import os
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +9,6 @@ from sklearn.utils._param_validation import StrOptions
 
 from skim.embedding import _checkpoints
 from skim.embedding._base import Embedder, quiet_compute
-
-_lock = threading.Lock()
 
 
 class Loaded(NamedTuple):
@@ -87,12 +84,7 @@ class PretrainedEmbedder(Embedder):
 
     def _ready(self):
         """Return the network, loaded if it is not there yet."""
-        loaded = getattr(self, "_loaded", None)
-        if loaded is None:
-            with _lock:
-                loaded = getattr(self, "_loaded", None) or self._load()
-                self._loaded = loaded
-        return loaded
+        return self._alive("_loaded", self._load)
 
     def _load(self):
         if not self._is_checkpoint():

@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-import threading
 from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
@@ -25,8 +24,6 @@ from skim.embedding._tabpfn_targets import (
 
 # Where the paper embeds: rows between these, and fewer columns than that.
 MIN_ROWS, MAX_ROWS, MAX_COLUMNS = 4_000, 50_000, 50
-
-_lock = threading.Lock()
 
 
 class TabPFNEmbedder(Embedder):
@@ -367,10 +364,9 @@ class TabPFNEmbedder(Embedder):
             choose_task(self.task, X[:, j], able, self.model_path)
             for j in self.targets_
         ]
-        if self.combine == "mean" and self.task == "auto" and "regression" in able:
+        if self.combine == "mean" and len(set(self.tasks_)) > 1:
             # Two networks' embeddings have no common mean.
-            mixed = len(set(self.tasks_)) > 1
-            self.tasks_ = ["regression"] * len(self.tasks_) if mixed else self.tasks_
+            self.tasks_ = ["regression"] * len(self.tasks_)
         self.checkpoints_ = {
             task: str(tabpfn_model.find_checkpoint(self.model_path, task).absolute())
             for task in set(self.tasks_)
@@ -391,7 +387,7 @@ class TabPFNEmbedder(Embedder):
         drawn = random_state.permutation(rows)
         context, rest = drawn[: self.max_context], drawn[self.max_context :]
         for place, target in enumerate(self.targets_):
-            if not differs(X[context][:, [target]])[0]:
+            if not differs(X[context, target][:, None])[0]:
                 value = np.fmin.reduce(X[context, target])
                 others = rest[np.isfinite(X[rest, target]) & (X[rest, target] != value)]
                 if len(others):
@@ -436,9 +432,9 @@ class TabPFNEmbedder(Embedder):
         name = self.checkpoints_[task]
         kept = getattr(self, "checkpoint_", None)
         if kept is None:
-            is_there = Path(name).is_file()
-            found = tabpfn_model.find_checkpoint
-            yield name if is_there else found(self.model_path, task)
+            if not Path(name).is_file():
+                name = tabpfn_model.find_checkpoint(self.model_path, task)
+            yield name
             return
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / Path(name).name
@@ -460,7 +456,7 @@ class TabPFNEmbedder(Embedder):
         embedding : ndarray of shape (n_samples, n_components)
             The embedded rows; X itself where it passes through.
         """
-        check_is_fitted(self, "is_applied_")
+        check_is_fitted(self)
         return self._transform(self._validate(X, reset=False))
 
     def _transform(self, X):
@@ -515,13 +511,7 @@ class TabPFNEmbedder(Embedder):
 
     def _ready(self):
         """Return the model of the only target, made if it is not there yet."""
-        model = getattr(self, "_model", None)
-        if model is None:
-            with _lock:
-                model = getattr(self, "_model", None)
-                if model is None:
-                    model = self._model = self._new_model(self.context_, 0)
-        return model
+        return self._alive("_model", lambda: self._new_model(self.context_, 0))
 
     def _settings(self):
         """Return what decides what an embedding is, beside the rows."""
@@ -549,12 +539,15 @@ class TabPFNEmbedder(Embedder):
         names : ndarray of str objects
             ``tabpfnembedder0`` and so on, or the names of X where it passes through.
         """
-        check_is_fitted(self, "is_applied_")
+        check_is_fitted(self)
         if self.is_applied_:
             return super().get_feature_names_out(input_features)
         from sklearn.utils.validation import _check_feature_names_in
 
         return _check_feature_names_in(self, input_features)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "is_applied_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

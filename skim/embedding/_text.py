@@ -7,6 +7,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from skim.embedding import _checkpoints
 from skim.embedding._pretrained import PretrainedEmbedder, to_numpy
@@ -154,7 +155,7 @@ class TextEmbedder(PretrainedEmbedder):
         embedding : ndarray of shape (n_samples, n_features_out) of float32
             Embedding of the texts.
         """
-        self._check_fitted()
+        check_is_fitted(self)
         texts = self._check_input(X)
         self._ready()
         order = np.argsort([len(text) for text in texts], kind="stable")[::-1]

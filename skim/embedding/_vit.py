@@ -6,6 +6,7 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from skim.embedding._images import Prepared, Processed, as_images, warn_of_unreadable
 from skim.embedding._pretrained import Loaded, PretrainedEmbedder, to_numpy
@@ -197,7 +198,7 @@ class ViTEmbedder(PretrainedEmbedder):
         embedding : ndarray of shape (n_samples, n_features_out) of float32
             Rows of NaN stand for what could not be read, with ``on_error="skip"``.
         """
-        self._check_fitted()
+        check_is_fitted(self)
         images = self._check_input(X)
         self._ready()
         embedding = self._embed(
