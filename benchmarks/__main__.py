@@ -5,6 +5,7 @@ import sys
 try:
     import typer
 
+    from benchmarks.accuracy import accuracy
     from benchmarks.adbench import adbench
     from benchmarks.contrastive import contrastive
     from benchmarks.demo import demo
@@ -25,6 +26,7 @@ app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 app.command()(demo)
 app.command()(adbench)
 app.command()(report)
+app.command()(accuracy)
 app.command()(simulation)
 app.command()(stopping)
 app.command()(search)

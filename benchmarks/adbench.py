@@ -172,7 +172,7 @@ def adbench(
             )
             start = time.perf_counter()
             options = {"jobs": jobs, "dask": dask, "data_home": home}
-            counts = _watch(plan, execute(plan, store, **options), console)
+            counts = watch(plan, execute(plan, store, **options), console)
     except (ValueError, OSError) as error:
         raise typer.BadParameter(str(error)) from error
     except KeyboardInterrupt:
@@ -197,7 +197,7 @@ def _check(detector):
         raise ValueError(f"{what} cannot be made: {error}") from error
 
 
-def _watch(plan, records, console):
+def watch(plan, records, console):
     """Show progress, weighing each task by how long it may take."""
     weights = {key(task): plan.expected_seconds(task) for task in plan.todo}
     counts: Counter = Counter()
