@@ -70,7 +70,7 @@ def test_altbi_ends_where_the_criterion_is_best(table, criterion):
 
 
 @pytest.mark.parametrize(
-    "n_rows, params, first, last",
+    ("n_rows", "params", "first", "last"),
     [
         (20, {}, 10, 60),  # five passes an epoch
         (20, {"epochs": 30}, 10, 30),
