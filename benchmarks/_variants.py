@@ -18,7 +18,6 @@ from skim._staging import _losses_at
 from skim._stopping import N_WATCHED_ROWS, moments_until
 from skim.separation import separation
 
-DEFAULT = "default"
 MAX_ROWS = 10_000  # of either kind, that recombined losses are judged by
 
 
@@ -94,6 +93,7 @@ class TwoViews(OutlierMixin, BaseEstimator):
         return self
 
 
+DEFAULT = Variant("", "default", {})
 HERE = "benchmarks._variants:"
 VARIANTS = (
     Variant("members", "10 members instead of 5", {"n_estimators": 10}),
@@ -231,7 +231,7 @@ def recombined(detector, X, y, seed):
     allowed = detector._may_end_at(len(X))
     entropy = -loss_entropy(seen.mean(axis=1))
     end = best_of(allowed, entropy)
-    scores = {("", DEFAULT): _mean(until(end))}
+    scores = {DEFAULT[:2]: _mean(until(end))}
     for variant, combine in COMBINATIONS.items():
         scores[variant] = combine(until(end))
     for burn_in, name in ((0.0, "from the first epoch on"), (0.8, "the last fifth")):

@@ -15,11 +15,10 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from benchmarks._one_class import check_names
 from benchmarks._runner import Plan, execute
 from benchmarks._store import Store, append_line
-from benchmarks._variants import DEFAULT, VARIANTS, Variant, recombined
+from benchmarks._variants import DEFAULT, VARIANTS, recombined
 from benchmarks._worker import Limits
 from benchmarks.adbench import choose_tables, watch
 from benchmarks.stopping import halves
-from skim import ALTBIDetector
 from skim.datasets import fetch_adbench
 
 N_DRAWS = 10_000
@@ -37,6 +36,7 @@ COLUMNS = (
     "time",
 )
 TRAINED, RECOMBINED = "results.jsonl", "recombined.jsonl"
+KNOWN = {variant.name: variant for variant in (DEFAULT, *VARIANTS)}
 
 
 def interval(differences, n_draws=N_DRAWS, seed=0):
@@ -65,21 +65,23 @@ def interval(differences, n_draws=N_DRAWS, seed=0):
 
 def recombine(datasets, seeds, path):
     """Do what is missing in a file of other uses of the default's training."""
-    done = {(record["file"], record["seed"]) for record in Store(path).read()}
+    settings = DEFAULT.detector().fingerprint()
+    done = {
+        (record["file"], record["seed"])
+        for record in Store(path).read()
+        if record["settings"] == settings
+    }
     tasks = [(name, seed) for seed in range(seeds) for name in datasets]
     todo = [task for task in tasks if task not in done]
-    path.parent.mkdir(parents=True, exist_ok=True)
     for name, seed in track(todo, "Recombining", console=Console(stderr=True)):
         X, y = fetch_adbench(name, return_X_y=True)
-        detector = ALTBIDetector(random_state=seed)
+        detector = DEFAULT.detector().build(seed=seed)
+        common = {"file": name, "seed": seed, "settings": settings, "threads": 1}
         lines = [
-            {
-                "file": name,
-                "seed": seed,
+            common
+            | {
                 "topic": topic,
                 "detector": title,
-                "settings": "",
-                "threads": 1,
                 "auroc": round(float(roc_auc_score(is_outlier, scores)), 6),
                 "auprc": round(float(average_precision_score(is_outlier, scores)), 6),
             }
@@ -137,31 +139,36 @@ class Comparison:
         return cells
 
 
-def comparisons(folder, variants=VARIANTS):
-    """Return every variant in a folder of results beside the default there."""
+def comparisons(folder):
+    """Return every variant in a folder of results beside the default there.
+
+    Results of other settings than the present ones do not count.
+    """
+    trained: dict = {}
+    for record in Store(folder / TRAINED).read():
+        variant = KNOWN.get(record["detector"])
+        if variant is None or record["status"] != "ok":
+            continue
+        if record["settings"] == variant.detector().fingerprint():
+            _add(trained, variant[:2], record)
+    again: dict = {}
+    settings = DEFAULT.detector().fingerprint()
+    for record in Store(folder / RECOMBINED).read():
+        if record["settings"] == settings:
+            _add(again, (record["topic"], record["detector"]), record)
     found = []
-    topics = {variant.name: variant.topic for variant in variants}
-    trained = _by_variant(folder / TRAINED, topics)
-    recombined = _by_variant(folder / RECOMBINED)
-    for results in (trained, recombined):
-        default = results.pop(("", DEFAULT), {})
-        for (topic, name), own in results.items():
-            comparison = Comparison(topic, name, own, default)
+    for results in (trained, again):
+        default = results.pop(DEFAULT[:2], {})
+        for key, own in results.items():
+            comparison = Comparison(*key, own, default)
             if len(comparison.files) > 1:
                 found.append(comparison)
     order = list(dict.fromkeys(each.topic for each in found))
     return sorted(found, key=lambda each: order.index(each.topic))
 
 
-def _by_variant(path, topics=None):
-    results: dict = {}
-    for record in Store(path).read():
-        name = record["detector"]
-        topic = record["topic"] if topics is None else topics.get(name, "")
-        if record.get("status", "ok") == "ok":
-            variant = results.setdefault((topic, name), {})
-            variant[record["file"], record["seed"]] = record
-    return results
+def _add(results, variant, record):
+    results.setdefault(variant, {})[record["file"], record["seed"]] = record
 
 
 def write_summary(found, path):
@@ -197,8 +204,8 @@ def accuracy(
         raise typer.BadParameter(str(error)) from None
     if not tables:
         raise typer.BadParameter("no such data here; set SKIM_DATA_HOME to its folder.")
-    variants = [v for v in VARIANTS if v.topic in (topic or topics)]
-    detectors = [v.detector() for v in (Variant("", DEFAULT, {}), *variants)]
+    variants = [each for each in VARIANTS if each.topic in (topic or topics)]
+    detectors = [variant.detector() for variant in (DEFAULT, *variants)]
     store = Store(output / TRAINED)
     limits = Limits(1, None, None)
     with store.lock():
@@ -210,4 +217,4 @@ def accuracy(
     table = Table(*COLUMNS, title="Differences from the default")
     for each in found:
         table.add_row(*each.row())
-    Console(width=None).print(table)
+    Console().print(table)

@@ -1,0 +1,173 @@
+"""The study of what moves accuracy."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import benchmarks.accuracy as study
+from benchmarks.__main__ import app
+from benchmarks._measure import measure
+from benchmarks._variants import (
+    COMBINATIONS,
+    CRITERIA,
+    DEFAULT,
+    VARIANTS,
+    Variant,
+    agreement,
+    by_quartiles,
+    in_unit_range,
+    recombined,
+    standardised,
+    tail_weight,
+)
+from benchmarks.accuracy import Comparison, comparisons, interval
+from skim import ALTBIDetector
+
+
+@pytest.fixture
+def wine(adbench):
+    from skim.datasets import fetch_adbench
+
+    return fetch_adbench("wine", return_X_y=True)
+
+
+def test_the_interval_of_equal_differences_is_a_point():
+    assert interval(np.full((4, 3), 0.25), n_draws=50) == (0.25, 0.25)
+
+
+def test_the_interval_is_that_of_a_mean_over_tables():
+    rng = np.random.default_rng(0)
+    of_tables = rng.normal(0.1, 0.02, size=400)
+    low, high = interval(np.repeat(of_tables[:, None], 3, axis=1), n_draws=2000)
+    error = 1.96 * of_tables.std() / 20
+    assert low == pytest.approx(of_tables.mean() - error, abs=3e-4)
+    assert high == pytest.approx(of_tables.mean() + error, abs=3e-4)
+
+
+def test_seeds_widen_the_interval():
+    between = np.repeat(np.linspace(-1, 1, 30)[:, None], 3, axis=1)
+    noise = np.array([-3.0, 0.0, 3.0])
+    low, high = interval(between, n_draws=1000)
+    lower, higher = interval(between + noise, n_draws=1000)
+    assert lower < low < 0 < high < higher
+
+
+def records(auroc, auprc=0.5, cpu_seconds=1.0):
+    """Return results on some tables, from one value a table and seed."""
+    return {
+        (file, seed): {
+            "auroc": value,
+            "auprc": auprc,
+            "cpu_seconds": cpu_seconds,
+        }
+        for file, values in auroc.items()
+        for seed, value in enumerate(values)
+    }
+
+
+def test_a_comparison_pairs_tables_and_seeds():
+    default = records({"a": [0.5, 0.7], "b": [0.9, 0.9], "only here": [0.1, 0.1]})
+    own = records({"b": [0.8, 0.8], "a": [0.6, 0.8]}, auprc=0.6, cpu_seconds=3.0)
+    comparison = Comparison("topic", "name", own, default)
+    assert comparison.files == ["a", "b"]
+    np.testing.assert_allclose(
+        comparison.differences["auroc"], [[0.1, 0.1], [-0.1, -0.1]]
+    )
+    topic, name, auroc, _, first, second, auprc, _, better, time = comparison.row()
+    assert (topic, name, better, time) == ("topic", "name", "1 of 2", "3.00")
+    assert float(auroc) == 0
+    assert (float(first), float(second), float(auprc)) == (0.1, -0.1, 0.1)
+
+
+def test_results_of_other_settings_do_not_count(tmp_path):
+    variant = VARIANTS[0]
+    lines = []
+    for which, value in ((DEFAULT, 0.5), (variant, 0.75)):
+        settings = which.detector().fingerprint()
+        for file in ("a", "b"):
+            record = {"file": file, "detector": which.name, "threads": 1, "seed": 0}
+            record |= {"status": "ok", "auprc": 0.5, "cpu_seconds": 1.0}
+            lines.append(record | {"settings": settings, "auroc": value})
+    lines.append(lines[-1] | {"settings": "another", "auroc": 0.0})
+    path = tmp_path / study.TRAINED
+    path.write_text("\n".join(map(json.dumps, lines)))
+    (found,) = comparisons(tmp_path)
+    assert (found.topic, found.name) == (variant.topic, variant.name)
+    np.testing.assert_array_equal(found.differences["auroc"], [[0.25], [0.25]])
+
+
+@pytest.mark.filterwarnings("ignore:n_quantiles")  # there are fewer rows
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_every_variant_can_be_measured(variant, table):
+    detector = variant.detector().build(seed=0)
+    for name in ("epochs", "altbidetector__epochs"):
+        if name in detector.get_params():
+            detector.set_params(**{name: 3})
+    result = measure(detector, table, np.arange(len(table)) % 2)
+    assert 0 < result.auroc < 1
+    assert variant.detector().fingerprint() != DEFAULT.detector().fingerprint()
+
+
+def test_recombining_nothing_gives_the_scores_of_the_detector(wine):
+    X, y = wine
+    detector = ALTBIDetector(n_estimators=2, epochs=15, max_passes=40, random_state=0)
+    found = list(recombined(detector, X, y, seed=0))
+    names = [variant for variant, _, _ in found]
+    assert len(names) == len(set(names)) > len(COMBINATIONS) + len(CRITERIA)
+    (variant, is_outlier, scores), *others = found
+    assert variant == DEFAULT[:2]
+    assert is_outlier.sum() == y.sum()
+    np.testing.assert_allclose(
+        np.sort(scores), np.sort(-detector.training_scores_), rtol=1e-5
+    )
+    for _, _, other in others:
+        assert np.isfinite(other).all()
+        assert other.shape == scores.shape
+
+
+def test_losses_are_scaled_snapshot_by_snapshot():
+    losses = np.array([[[0.0, 1.0, 2.0]], [[10.0, 10.0, 40.0]], [[5.0, 5.0, 5.0]]])
+    np.testing.assert_allclose(in_unit_range(losses)[1, 0], [0, 0, 1])
+    np.testing.assert_allclose(standardised(losses).mean(axis=-1), 0, atol=1e-12)
+    np.testing.assert_allclose(by_quartiles(losses)[0, 0], np.arcsinh([-1, 0, 1]))
+    for scaled in (in_unit_range, standardised, by_quartiles):
+        np.testing.assert_array_equal(scaled(losses)[2], 0)
+
+
+def test_criteria_by_hand():
+    alike = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 8.0]])
+    opposite = np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+    np.testing.assert_allclose(agreement(np.stack([alike, opposite])), [1, -1])
+    even, skewed = np.linspace(-1, 1, 101), np.exp(np.linspace(-1, 1, 101))
+    weights = tail_weight(np.stack([even, skewed])[:, None])
+    assert weights[0] == pytest.approx(1)
+    assert weights[1] == pytest.approx(np.exp(0.9))
+
+
+def test_the_command_goes_on_where_it_stopped(adbench, tmp_path, monkeypatch):
+    many = Variant("", "default", {"epochs": 4})
+    few = Variant("steps", "few", {"epochs": 3})
+    monkeypatch.setattr(study, "DEFAULT", many)
+    monkeypatch.setattr(study, "VARIANTS", (few,))
+    monkeypatch.setattr(study, "KNOWN", {each.name: each for each in (many, few)})
+    command = ["accuracy", "--data", "wine", "--data", "Hepatitis", "--seeds", "1"]
+    command += ["--output", str(tmp_path)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    rows = (tmp_path / "summary.csv").read_text().splitlines()
+    assert rows[1].startswith("steps,few,")
+    assert len(rows) > 10
+    first = [path.read_text() for path in sorted(tmp_path.glob("*.jsonl"))]
+    assert len(first) == 2
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert [path.read_text() for path in sorted(tmp_path.glob("*.jsonl"))] == first
+
+
+def test_unknown_topics_and_data_are_refused(tmp_path):
+    output = ["--output", str(tmp_path / "none")]
+    for wrong in (["--topic", "colour"], ["--data", "wyne"]):
+        result = CliRunner().invoke(app, ["accuracy", *wrong, *output])
+        assert result.exit_code == 2
+    assert not (tmp_path / "none").exists()
