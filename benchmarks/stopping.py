@@ -15,6 +15,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from benchmarks.adbench import choose_tables
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
+from skim._altbi import MIN_EPOCHS
 from skim._stopping import CRITERIA, N_WATCHED_ROWS, Watch, is_moment
 from skim.datasets import fetch_adbench
 
@@ -36,7 +37,7 @@ def new_detector(name, n_rows, seed):
 
 
 DETECTORS = ("ALTBI", "IMAutoencoder", "ODIM")
-EARLIEST = {"ALTBI": ALTBIDetector().min_epochs}
+EARLIEST = {"ALTBI": MIN_EPOCHS}
 
 
 class Recorder:

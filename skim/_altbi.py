@@ -11,8 +11,9 @@ from skim._spacing import evenly_spaced
 from skim._stopping import Kept, KeptUntilBest, best_epoch, moments_until
 from skim._vae import VAEDetector
 
-# Of the passes that a criterion for stopping allows, those before it may choose.
-FIRST_PASSES = 1 / 6
+# What `min_epochs="auto"` waits for: so many epochs, or so many passes over the rows.
+MIN_EPOCHS = 25
+MIN_PASSES = 50
 
 
 class ALTBIDetector(ResumableDetector, VAEDetector):
@@ -73,15 +74,10 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         rows are best by one of the criteria of :mod:`skim.metrics`, or after the last
         one.
 
-    min_epochs : int, default=25
+    min_epochs : int or "auto", default="auto"
         The first epoch that a criterion for stopping may choose. Before, losses say
-        little.
-
-    max_passes : float or None, default=300
-        How often a criterion for stopping lets the rows be seen. In tables of few rows
-        this comes before the last of `epochs`, and the first epoch that may be chosen
-        is the one by whose end they have been seen a sixth as often, if that comes
-        before `min_epochs`.
+        little. "auto" is 25, or where the rows are few, the epoch by whose end they
+        have been seen 50 times, if that comes first.
 
     burn_in : float, default=0.4
         Part of the epochs, up to that end, before the first snapshot is kept.
@@ -221,8 +217,10 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         "max_batch_size": [Interval(Integral, 2, None, closed="left")],
         "warmup_epochs": [Interval(Integral, 0, None, closed="left")],
         "keep_quantile": [Interval(Real, 0, 1, closed="right")],
-        "min_epochs": [Interval(Integral, 1, None, closed="left")],
-        "max_passes": [Interval(Real, 0, None, closed="neither"), None],
+        "min_epochs": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
         "burn_in": [Interval(Real, 0, 1, closed="left")],
         "n_snapshots": [Interval(Integral, 1, None, closed="left")],
         "rescale": [StrOptions({"minmax"}), None],
@@ -242,8 +240,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         warmup_epochs=3,
         keep_quantile=0.92,
         stopping="entropy",
-        min_epochs=25,
-        max_passes=300,
+        min_epochs="auto",
         burn_in=0.4,
         n_snapshots=11,
         rescale=None,
@@ -272,7 +269,6 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         self.keep_quantile = keep_quantile
         self.stopping = stopping
         self.min_epochs = min_epochs
-        self.max_passes = max_passes
         self.burn_in = burn_in
         self.n_snapshots = n_snapshots
         self.rescale = rescale
@@ -333,22 +329,17 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             return limit
         return int(self.batch_size * self.batch_growth**n_growths)
 
-    def _may_end_at(self, n_rows):
-        """Return the epochs that a criterion for stopping may choose, as a range."""
-        if self.max_passes is None:
-            return range(self.min_epochs, self.epochs + 1)
-        n_passes = np.cumsum(
-            [
-                self.updates_per_epoch
-                * min(self._batch_size_of(epoch), n_rows)
-                / n_rows
-                for epoch in range(self.epochs)
-            ]
-        )
-        first = 1 + int(np.searchsorted(n_passes, FIRST_PASSES * self.max_passes))
-        first = min(first, self.min_epochs)
-        last = int(np.searchsorted(n_passes, self.max_passes, side="right"))
-        return range(first, max(first, last) + 1)
+    def _first_to_choose(self, n_rows):
+        """Return the first epoch that a criterion for stopping may choose."""
+        if self.min_epochs != "auto":
+            return self.min_epochs
+        n_seen = 0
+        for epoch in range(1, MIN_EPOCHS):
+            batch_size = min(self._batch_size_of(epoch - 1), n_rows)
+            n_seen += self.updates_per_epoch * batch_size
+            if n_seen >= MIN_PASSES * n_rows:
+                return epoch
+        return MIN_EPOCHS
 
     def _snapshot_epochs(self, epochs):
         """Return which of so many epochs, counted from 1, end with a snapshot."""

@@ -24,7 +24,7 @@ LASTING_IN_STREAMS = (
     "solver",
     "scaling",
 )
-LASTING = (*LASTING_IN_STREAMS, "rescale", "stopping", "min_epochs", "max_passes")
+LASTING = (*LASTING_IN_STREAMS, "rescale", "stopping", "min_epochs")
 
 
 class ResumableDetector(IMDetector):

@@ -203,7 +203,7 @@ class KeptUntilBest:
     def __init__(self, detector, run):
         self.detector = detector
         self.watch = detector._watch(run, N_WATCHED_ROWS)
-        self.may_end_at = detector._may_end_at(run.n_rows)
+        self.first = detector._first_to_choose(run.n_rows)
         self.moments = {*moments_until(detector.epochs), detector.epochs}
         self.criterion = []
         self.states = {}
@@ -215,7 +215,7 @@ class KeptUntilBest:
     def judge(self, run, epoch):
         """Return the criterion, or NaN where it does not count."""
         value = np.nan
-        if epoch in self.may_end_at and is_moment(epoch):
+        if epoch >= self.first and is_moment(epoch):
             value = self.watch.judge_together(run)
         self.criterion.append(value)
         return value

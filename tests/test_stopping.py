@@ -57,7 +57,7 @@ def test_without_a_criterion_the_last_moment_counts(table):
 
 def test_altbi_ends_where_the_criterion_is_best(table, criterion):
     detector = ALTBIDetector(
-        epochs=45, max_passes=None, stopping=criterion, random_state=0
+        epochs=45, min_epochs=25, stopping=criterion, random_state=0
     ).fit(table)
     values = detector.history_["criterion"]
     looked_at = np.flatnonzero(~np.isnan(values)) + 1
@@ -70,30 +70,23 @@ def test_altbi_ends_where_the_criterion_is_best(table, criterion):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "params", "first", "last"),
+    ("n_rows", "params", "first"),
     [
-        (20, {}, 10, 60),  # five passes an epoch
-        (20, {"epochs": 30}, 10, 30),
-        (20, {"min_epochs": 4}, 4, 60),
-        (20, {"max_passes": 12}, 1, 2),
-        (20, {"max_passes": 2}, 1, 1),
-        (20, {"max_passes": None}, 25, 100),
-        (256, {"batch_size": 128, "max_batch_size": 128}, 20, 100),  # 2.5 an epoch
-        (100_000, {}, 25, 100),
+        (20, {}, 10),  # five passes an epoch
+        (20, {"updates_per_epoch": 50}, 1),
+        (20, {"min_epochs": 13}, 13),
+        (256, {"max_batch_size": 128}, 20),  # two and a half an epoch
+        (100_000, {}, 25),
     ],
 )
-def test_rows_are_not_seen_too_often_before_the_end(n_rows, params, first, last):
-    epochs = ALTBIDetector(**params)._may_end_at(n_rows)
-    assert (epochs[0], epochs[-1]) == (first, last)
+def test_the_end_may_come_earlier_where_rows_are_few(n_rows, params, first):
+    assert ALTBIDetector(**params)._first_to_choose(n_rows) == first
 
 
-def test_no_criterion_looks_beyond_the_passes(table):
-    detector = ALTBIDetector(epochs=12, max_passes=24, random_state=0).fit(table[:50])
+def test_no_criterion_looks_before_the_first_epoch_to_choose(table):
+    detector = ALTBIDetector(epochs=14, random_state=0).fit(table[:50])
     looked_at = np.flatnonzero(~np.isnan(detector.history_["criterion"])) + 1
-    assert looked_at.tolist() == [1, 2, 3, 4]
-    assert len(detector.history_["epoch"]) == 12
-    detector.set_params(stopping=None).fit(table[:50])
-    assert detector.best_epoch_ == 12
+    assert looked_at.tolist() == [10, 11, 12, 13, 14]
 
 
 @pytest.mark.parametrize("n_snapshots", [1, 2, 5])
@@ -121,9 +114,7 @@ def test_the_entropy_is_that_of_the_rows_losses(table):
 
 @pytest.mark.parametrize("epochs", [1, 5, 23, 25])
 def test_a_training_that_is_too_short_to_choose_from_counts_to_its_end(table, epochs):
-    detector = ALTBIDetector(
-        epochs=epochs, min_epochs=26, max_passes=None, random_state=0
-    ).fit(table)
+    detector = ALTBIDetector(epochs=epochs, min_epochs=26, random_state=0).fit(table)
     assert detector.snapshot_epochs_[-1] == epochs
     assert np.isnan(detector.history_["criterion"]).all()
 
