@@ -5,17 +5,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.base import clone
 
 from benchmarks.detectors import Detector
 from skim import ALTBIDetector
 from skim._criteria import loss_entropy
 from skim._scaling import InputScaler
-from skim._staging import _losses_at
-from skim._stopping import N_WATCHED_ROWS, moments_until
+from skim._staging import losses_at
+from skim._stopping import moments_until
 from skim.separation import separation
-
-MAX_ROWS = 10_000  # of either kind, that recombined losses are judged by
 
 
 class Variant(NamedTuple):
@@ -55,20 +53,15 @@ class LongTailedALTBI(ALTBIDetector):
         return _LongTailedScaler("squash")
 
 
-class TwoViews(OutlierMixin, BaseEstimator):
-    """Half of the members with either scaling of the input."""
-
-    def __init__(self, random_state=None):
-        self.random_state = random_state
+class TwoViews(ALTBIDetector):
+    """Three members with either scaling of the input."""
 
     def fit(self, X, y=None):
-        """Fit both halves."""
+        """Fit both kinds of members and add their standardised scores."""
         self.training_scores_ = 0
         for scaling in ("squash", "minmax"):
-            half = ALTBIDetector(
-                n_estimators=3, scaling=scaling, random_state=self.random_state
-            )
-            scores = half.fit(X).training_scores_
+            params = self.get_params() | {"n_estimators": 3, "scaling": scaling}
+            scores = ALTBIDetector(**params).fit(X).training_scores_
             self.training_scores_ += (scores - scores.mean()) / scores.std()
         return self
 
@@ -81,10 +74,16 @@ VARIANTS = (
     Variant("codes", "2 codes a row instead of 1", {"n_importance": 2}),
     Variant("input", "min-max scaled", {"scaling": "minmax"}),
     Variant("input", "by asinh instead of tanh", {}, HERE + "LongTailedALTBI"),
-    Variant("input", "half of the members min-max scaled", {}, HERE + "TwoViews"),
+    Variant(
+        "input", "3 members as by default, 3 min-max scaled", {}, HERE + "TwoViews"
+    ),
     Variant("truncation", "none", {"keep_quantile": 1.0}),
     Variant("truncation", "85 % are kept instead of 92 %", {"keep_quantile": 0.85}),
-    Variant("truncation", "from epoch 11 on instead of 4", {"warmup_epochs": 10}),
+    Variant(
+        "truncation",
+        "and larger batches from epoch 11 on instead of 4",
+        {"warmup_epochs": 10},
+    ),
     Variant("batches", "of 128 rows throughout", {"max_batch_size": 128}),
     Variant("batches", "that grow to 1,400 rows", {"max_batch_size": 1400}),
     Variant("steps", "a third of the size", {"learning_rate": 1e-3}),
@@ -155,69 +154,67 @@ def tail_weight(losses):
     return (high - middle) / np.where(below > 0, below, 1.0)
 
 
+BURN_INS = {"from the first epoch on": 0.0, "the last fifth": 0.8}
+
+
 # From the losses of the watched rows, (T, M, n), to what is best where it is largest.
 CRITERIA = {
     "separation": lambda x: separation(x.mean(axis=1)),
     "entropy of each member": lambda x: -loss_entropy(x).mean(axis=1),
     "agreement of the members": agreement,
     "weight of the upper tail": tail_weight,
-    "the last epoch": lambda x: np.arange(len(x)),
 }
+EARLIEST = {
+    f"entropy, from epoch {epoch} on however few the rows": epoch
+    for epoch in (10, 25, 40)
+}
+RECOMBINED = (
+    DEFAULT[:2],
+    *COMBINATIONS,
+    *(("snapshots", name) for name in BURN_INS),
+    *(("end", name) for name in (*CRITERIA, *EARLIEST, "the last epoch")),
+)
 
 
-def recombined(detector, X, y, seed):
-    """Fit once and yield other scores of some of the rows.
+def recombined(detector, X, rows, watched):
+    """Fit once and score some of the rows in many ways.
 
     Parameters
     ----------
     detector : ALTBIDetector
     X : ndarray of shape (n, p)
-    y : ndarray of shape (n,)
-        1 for outliers; says which rows to take, `MAX_ROWS` of either kind at most.
-    seed : int
-        Of that choice.
+    rows, watched : ndarray of int
+        Which rows to score, and by which to judge where the training is to end.
 
-    Yields
-    ------
-    variant : tuple of two str
-        Topic and name.
-    is_outlier : ndarray
-    scores : ndarray
-        High for outliers.
+    Returns
+    -------
+    scores : dict
+        From each of `RECOMBINED` to scores that are high for outliers.
     """
-    rng = np.random.default_rng(seed)
-    kinds = [rng.permutation(np.flatnonzero(y == kind))[:MAX_ROWS] for kind in (0, 1)]
-    judged = np.concatenate(kinds)
-    watched = rng.permutation(len(y))[:N_WATCHED_ROWS]
     detector.set_params(store_stages=True).fit(X)
-    rows = detector.scaler_.transform(np.asarray(X[np.r_[judged, watched]]))
-    moments = [*moments_until(detector.epochs)]
-    losses = {m: _losses_at(detector, m - 1, rows) for m in moments}
-    seen = np.stack([losses[moment][:, len(judged) :] for moment in moments])
+    scaled = detector.scaler_.transform(X[np.r_[rows, watched]])
+    moments = moments_until(detector.epochs)
+    losses = {
+        moment: losses_at(detector, moment - 1, scaled)
+        for moment in {*moments, detector.epochs}
+    }
+    seen = np.stack([losses[moment][:, len(rows) :] for moment in moments])
 
-    def until(end, burn_in=None):
-        used = ALTBIDetector(burn_in=detector.burn_in if burn_in is None else burn_in)
-        return np.stack(
-            [losses[moment][:, : len(judged)] for moment in used._snapshots_until(end)]
-        )
+    def until(end, **params):
+        used = clone(detector).set_params(**params)._snapshots_until(end)
+        return np.stack([losses[moment][:, : len(rows)] for moment in used])
 
     def best_from(first, values):
-        late = np.array(moments) >= first
-        return moments[int(np.argmax(np.where(late, values, -np.inf)))]
+        late = np.where(np.array(moments) < first, np.nan, values)
+        return detector.epochs if np.isnan(late).all() else moments[np.nanargmax(late)]
 
-    first = detector._first_to_choose(len(X))
+    earliest = detector._earliest_end(len(X))
     entropy = -loss_entropy(seen.mean(axis=1))
-    end = best_from(first, entropy)
-    scores = {DEFAULT[:2]: _mean(until(end))}
-    for variant, combine in COMBINATIONS.items():
-        scores[variant] = combine(until(end))
-    for burn_in, name in ((0.0, "from the first epoch on"), (0.8, "the last fifth")):
-        scores["snapshots", name] = _mean(until(end, burn_in))
-    for name, criterion in CRITERIA.items():
-        scores["end", name] = _mean(until(best_from(first, criterion(seen))))
-    for earliest in (10, 25, 40):
-        chosen = best_from(earliest, entropy)
-        name = f"not before epoch {earliest} of any table"
-        scores["end", name] = _mean(until(chosen))
-    for variant, values in scores.items():
-        yield variant, y[judged], values
+    end = best_from(earliest, entropy)
+    found = [_mean(until(end))]
+    found += [combine(until(end)) for combine in COMBINATIONS.values()]
+    found += [_mean(until(end, burn_in=share)) for share in BURN_INS.values()]
+    ends = [best_from(earliest, judge(seen)) for judge in CRITERIA.values()]
+    ends += [best_from(first, entropy) for first in EARLIEST.values()]
+    found += [_mean(until(each)) for each in (*ends, detector.epochs)]
+    return dict(zip(RECOMBINED, found, strict=True))

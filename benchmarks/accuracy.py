@@ -1,7 +1,6 @@
 """What moves the accuracy of ALTBI, and what does not."""
 
 import csv
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -12,30 +11,28 @@ from rich.progress import track
 from rich.table import Table
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from benchmarks._one_class import check_names
+from benchmarks._one_class import METRICS, check_names
 from benchmarks._runner import Plan, execute
-from benchmarks._store import Store, append_line
-from benchmarks._variants import DEFAULT, VARIANTS, recombined
+from benchmarks._store import Store
+from benchmarks._variants import DEFAULT, RECOMBINED, VARIANTS, recombined
 from benchmarks._worker import Limits
-from benchmarks.adbench import choose_tables, watch
-from benchmarks.stopping import halves
+from benchmarks.adbench import tables_at_hand, watch
+from benchmarks.stopping import draw_rows, halves
 from skim.datasets import fetch_adbench
 
 N_DRAWS = 10_000
-METRICS = ("auroc", "auprc")
 COLUMNS = (
     "topic",
     "variant",
     "AUROC",
-    "95 %",
+    "interval",
     "half 1",
     "half 2",
     "AUPRC",
-    "95 % ",
-    "better on",
+    "its interval",
+    "better / worse",
     "time",
 )
-TRAINED, RECOMBINED = "results.jsonl", "recombined.jsonl"
 KNOWN = {variant.name: variant for variant in (DEFAULT, *VARIANTS)}
 
 
@@ -63,31 +60,44 @@ def interval(differences, n_draws=N_DRAWS, seed=0):
     return tuple(np.quantile(means, [0.025, 0.975]))
 
 
-def recombine(datasets, seeds, path):
-    """Do what is missing in a file of other uses of the default's training."""
+def recombine(datasets, seeds, store):
+    """Do what is missing in a store of other uses of the default's training."""
     settings = DEFAULT.detector().fingerprint()
+    names = [list(variant) for variant in RECOMBINED]
     done = {
         (record["file"], record["seed"])
-        for record in Store(path).read()
-        if record["settings"] == settings
+        for record in store.read()
+        if (record["settings"], record["variants"]) == (settings, names)
     }
     tasks = [(name, seed) for seed in range(seeds) for name in datasets]
     todo = [task for task in tasks if task not in done]
     for name, seed in track(todo, "Recombining", console=Console(stderr=True)):
         X, y = fetch_adbench(name, return_X_y=True)
+        rows, watched = draw_rows(y, seed)
         detector = DEFAULT.detector().build(seed=seed)
-        common = {"file": name, "seed": seed, "settings": settings, "threads": 1}
-        lines = [
-            common
-            | {
-                "topic": topic,
-                "detector": title,
-                "auroc": round(float(roc_auc_score(is_outlier, scores)), 6),
-                "auprc": round(float(average_precision_score(is_outlier, scores)), 6),
+        found = recombined(detector, X, rows, watched)
+        store.append(
+            {
+                "file": name,
+                "seed": seed,
+                "detector": DEFAULT.name,
+                "settings": settings,
+                "threads": 1,
+                "variants": names,
+                **_metrics(y, rows, list(found.values())),
             }
-            for (topic, title), is_outlier, scores in recombined(detector, X, y, seed)
-        ]
-        append_line(path, "\n".join(map(json.dumps, lines)))
+        )
+
+
+def _metrics(y, rows, scores):
+    """Return the metrics of scores of some rows, as if they were of all rows."""
+    share = np.bincount(y[rows]) / np.bincount(y)
+    judge = {"auroc": roc_auc_score, "auprc": average_precision_score}
+    options = {"sample_weight": 1 / share[y[rows]]}
+    return {
+        metric: [round(float(judge[metric](y[rows], s, **options)), 6) for s in scores]
+        for metric in METRICS
+    }
 
 
 class Comparison:
@@ -103,24 +113,23 @@ class Comparison:
         self.topic = topic
         self.name = name
         both = own.keys() & default.keys()
-        seeds = sorted({seed for _, seed in both})
-        files = {file for file, _ in both}
-        self.files = sorted(
-            (f for f in files if all((f, seed) in both for seed in seeds)),
-            key=str.lower,
-        )
+        self.files = sorted({file for file, _ in both}, key=str.lower)
+        self.halves = halves({file for file, _ in default})
+        seeds = {seed for _, seed in both}
+        self.seeds = [s for s in seeds if all((file, s) in both for file in self.files)]
 
         def values(records, field):
             return np.array(
-                [[records[f, s].get(field, np.nan) for s in seeds] for f in self.files]
+                [
+                    [records[file, seed].get(field, np.nan) for seed in self.seeds]
+                    for file in self.files
+                ]
             )
 
         self.differences = {
             metric: values(own, metric) - values(default, metric) for metric in METRICS
         }
-        self.slowdown = float(
-            np.median(values(own, "cpu_seconds") / values(default, "cpu_seconds"))
-        )
+        self.slowdowns = values(own, "cpu_seconds") / values(default, "cpu_seconds")
 
     def row(self):
         """Return it as a row of the summary, as text."""
@@ -130,12 +139,13 @@ class Comparison:
             cells += [f"{differences.mean():+.4f}", f"{low:+.3f} to {high:+.3f}"]
             if metric == "auroc":
                 by_table = dict(zip(self.files, differences.mean(axis=1), strict=True))
-                for names in halves(self.files).values():
-                    mean = np.mean([by_table[name] for name in names])
-                    cells.append(f"{mean:+.4f}")
-        better = (self.differences["auroc"].mean(axis=1) > 0).sum()
-        cells.append(f"{better} of {len(self.files)}")
-        cells.append("" if np.isnan(self.slowdown) else f"{self.slowdown:.2f}")
+                for half in self.halves.values():
+                    known = [by_table[file] for file in half if file in by_table]
+                    cells.append(f"{np.mean(known):+.4f}" if known else "")
+        signs = np.sign(self.differences["auroc"].mean(axis=1))
+        cells.append(f"{(signs > 0).sum()} / {(signs < 0).sum()}")
+        slowdown = np.median(self.slowdowns.mean(axis=1))
+        cells.append("" if np.isnan(slowdown) else f"{slowdown:.2f}")
         return cells
 
 
@@ -145,37 +155,41 @@ def comparisons(folder):
     Results of other settings than the present ones do not count.
     """
     trained: dict = {}
-    for record in Store(folder / TRAINED).read():
+    for record in _store(folder, "results").read():
         variant = KNOWN.get(record["detector"])
         if variant is None or record["status"] != "ok":
             continue
         if record["settings"] == variant.detector().fingerprint():
-            _add(trained, variant[:2], record)
+            own = trained.setdefault(variant[:2], {})
+            own[record["file"], record["seed"]] = record
     again: dict = {}
     settings = DEFAULT.detector().fingerprint()
-    for record in Store(folder / RECOMBINED).read():
+    for record in _store(folder, "recombined").read():
         if record["settings"] == settings:
-            _add(again, (record["topic"], record["detector"]), record)
+            for place, variant in enumerate(record["variants"]):
+                metrics = {metric: record[metric][place] for metric in METRICS}
+                own = again.setdefault(tuple(variant), {})
+                own[record["file"], record["seed"]] = metrics
     found = []
     for results in (trained, again):
         default = results.pop(DEFAULT[:2], {})
-        for key, own in results.items():
-            comparison = Comparison(*key, own, default)
-            if len(comparison.files) > 1:
+        for variant, own in results.items():
+            comparison = Comparison(*variant, own, default)
+            if comparison.seeds:
                 found.append(comparison)
     order = list(dict.fromkeys(each.topic for each in found))
     return sorted(found, key=lambda each: order.index(each.topic))
 
 
-def _add(results, variant, record):
-    results.setdefault(variant, {})[record["file"], record["seed"]] = record
+def _store(folder, name):
+    return Store(folder / f"{name}.jsonl")
 
 
 def write_summary(found, path):
     """Write the rows of all comparisons to a CSV file."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([title.strip() for title in COLUMNS])
+        writer.writerow(COLUMNS)
         writer.writerows(each.row() for each in found)
 
 
@@ -188,6 +202,7 @@ def accuracy(
         typer.Option(help="What to vary by a training of its own; all if none."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
+    jobs: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 1,
     output: Annotated[
         Path, typer.Option(help="Folder; what is in it is not done again.")
     ] = Path("accuracy"),
@@ -198,20 +213,21 @@ def accuracy(
     """
     topics = list(dict.fromkeys(variant.topic for variant in VARIANTS))
     check_names(topic, topics, "--topic")
-    try:
-        tables = choose_tables(data or ["tabular"], local=True)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    if not tables:
-        raise typer.BadParameter("no such data here; set SKIM_DATA_HOME to its folder.")
+    tables = tables_at_hand(data)
+    if any(table.path for table in tables):
+        raise typer.BadParameter("only ADBench's own data sets can be compared here.")
     variants = [each for each in VARIANTS if each.topic in (topic or topics)]
     detectors = [variant.detector() for variant in (DEFAULT, *variants)]
-    store = Store(output / TRAINED)
+    store = _store(output, "results")
     limits = Limits(1, None, None)
-    with store.lock():
-        plan = Plan(tables, detectors, seeds, store.read(), limits)
-        watch(plan, execute(plan, store), Console(stderr=True))
-        recombine([table.file for table in tables], seeds, output / RECOMBINED)
+    try:
+        with store.lock():
+            plan = Plan(tables, detectors, seeds, store.read(), limits)
+            watch(plan, execute(plan, store, jobs=jobs), Console(stderr=True))
+            names = [table.file for table in tables]
+            recombine(names, seeds, _store(output, "recombined"))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
     found = comparisons(output)
     write_summary(found, output / "summary.csv")
     table = Table(*COLUMNS, title="Differences from the default")

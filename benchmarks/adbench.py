@@ -66,6 +66,20 @@ def choose_tables(names, *, data_home=None, local=False):
     return tables + _own_tables([Path(name) for name in own])
 
 
+def tables_at_hand(names):
+    """Return the tables of some names, all if none, whose files are here.
+
+    For commands: what is wrong with the names is told to the user.
+    """
+    try:
+        tables = choose_tables(names or ["tabular"], local=True)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    if not tables:
+        raise typer.BadParameter("no such data here; set SKIM_DATA_HOME to its folder.")
+    return tables
+
+
 def _own_tables(paths):
     tables = {}
     for path in paths:

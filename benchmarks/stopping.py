@@ -13,7 +13,7 @@ from rich.progress import track
 from rich.table import Table
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from benchmarks.adbench import choose_tables
+from benchmarks.adbench import tables_at_hand
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 from skim._altbi import MIN_EPOCHS
 from skim._stopping import CRITERIA, N_WATCHED_ROWS, Watch, is_moment
@@ -40,6 +40,13 @@ DETECTORS = ("ALTBI", "IMAutoencoder", "ODIM")
 EARLIEST = {"ALTBI": MIN_EPOCHS}
 
 
+def draw_rows(y, seed):
+    """Draw rows to score, at most `MAX_ROWS` of either kind, and others to watch."""
+    rng = np.random.default_rng(seed)
+    kinds = [rng.permutation(np.flatnonzero(y == kind))[:MAX_ROWS] for kind in (0, 1)]
+    return np.concatenate(kinds), rng.permutation(len(y))[:N_WATCHED_ROWS]
+
+
 class Recorder:
     """Called at every entry of a training; scores rows and asks all criteria.
 
@@ -53,13 +60,8 @@ class Recorder:
 
     def __init__(self, detector, y, seed):
         self.detector = detector
-        rng = np.random.default_rng(seed)
-        kinds = [
-            rng.permutation(np.flatnonzero(y == kind))[:MAX_ROWS] for kind in (0, 1)
-        ]
-        self.scored = np.concatenate(kinds)
+        self.scored, self.watched = draw_rows(y, seed)
         self.is_outlier = y[self.scored]
-        self.watched = rng.permutation(len(y))[:N_WATCHED_ROWS]
         self.n_entries = 0
         self.losses = {}
         self.criteria = {}
@@ -218,12 +220,7 @@ def stopping(
     for name in detector or ():
         if name not in DETECTORS:
             raise typer.BadParameter(f"{name!r} is none of {', '.join(DETECTORS)}.")
-    try:
-        tables = choose_tables(data or ["tabular"], local=True)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    if not tables:
-        raise typer.BadParameter("no such data here; set SKIM_DATA_HOME to its folder.")
+    tables = tables_at_hand(data)
     done = read(output) if output.exists() else {}
     tasks = [
         (name, dataset, seed)

@@ -76,8 +76,8 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
 
     min_epochs : int or "auto", default="auto"
         The first epoch that a criterion for stopping may choose. Before, losses say
-        little. "auto" is 25, or where the rows are few, the epoch by whose end they
-        have been seen 50 times, if that comes first.
+        little. "auto" is the epoch by whose end the rows have been seen 50 times on
+        average, which is late in large tables, and 25 at most.
 
     burn_in : float, default=0.4
         Part of the epochs, up to that end, before the first snapshot is kept.
@@ -329,7 +329,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             return limit
         return int(self.batch_size * self.batch_growth**n_growths)
 
-    def _first_to_choose(self, n_rows):
+    def _earliest_end(self, n_rows):
         """Return the first epoch that a criterion for stopping may choose."""
         if self.min_epochs != "auto":
             return self.min_epochs
@@ -337,7 +337,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         for epoch in range(1, MIN_EPOCHS):
             batch_size = min(self._batch_size_of(epoch - 1), n_rows)
             n_seen += self.updates_per_epoch * batch_size
-            if n_seen >= MIN_PASSES * n_rows:
+            if n_seen >= MIN_PASSES * n_rows and epoch > self.warmup_epochs:
                 return epoch
         return MIN_EPOCHS
 

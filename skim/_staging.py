@@ -39,7 +39,7 @@ def keep_stages(detector, log, rows):
     detector.stage_weights_, detector.stage_statistics_, detector.stages_ = arrays
     if detector._rescales_losses():
         moments = range(len(detector.stages_))
-        ranges = [range_of(_losses_at(detector, moment, rows)) for moment in moments]
+        ranges = [range_of(losses_at(detector, moment, rows)) for moment in moments]
         detector.stage_ranges_ = np.array(ranges)
 
 
@@ -72,13 +72,14 @@ def _total_at(detector, moment, totals, rows):
     stages = detector.stages_
     if moment - 1 in totals and np.array_equal(stages[moment], stages[moment - 1]):
         return totals[moment - 1]
-    losses = _losses_at(detector, moment, rows)
+    losses = losses_at(detector, moment, rows)
     if detector._rescales_losses():
         losses = rescaled(losses, *detector.stage_ranges_[moment])
     return sum_members(losses)
 
 
-def _losses_at(detector, moment, rows):
+def losses_at(detector, moment, rows):
+    """Return the losses of scaled rows, (M, n), at the end of a stage."""
     members = detector.stages_[moment]
     weights, statistics = detector.stage_weights_, detector.stage_statistics_
     (losses,) = detector._losses(

@@ -203,7 +203,10 @@ class KeptUntilBest:
     def __init__(self, detector, run):
         self.detector = detector
         self.watch = detector._watch(run, N_WATCHED_ROWS)
-        self.first = detector._first_to_choose(run.n_rows)
+        # As it was for the rows that the training began with.
+        self.earliest = run.carried.setdefault(
+            "watched_from", detector._earliest_end(run.n_rows)
+        )
         self.moments = {*moments_until(detector.epochs), detector.epochs}
         self.criterion = []
         self.states = {}
@@ -215,7 +218,7 @@ class KeptUntilBest:
     def judge(self, run, epoch):
         """Return the criterion, or NaN where it does not count."""
         value = np.nan
-        if epoch >= self.first and is_moment(epoch):
+        if epoch >= self.earliest and is_moment(epoch):
             value = self.watch.judge_together(run)
         self.criterion.append(value)
         return value

@@ -36,6 +36,15 @@ def test_every_detector_can_stop_by_every_criterion(stopped, table):
     np.testing.assert_array_equal(detector.training_scores_, again.training_scores_)
 
 
+def test_every_stage_of_few_rows_equals_a_shorter_training(table):
+    few = table[-40:]
+    detector = ALTBIDetector(epochs=16, n_estimators=2, random_state=0).fit(few)
+    assert detector.best_epoch_ > 10
+    for n_epochs, scores in enumerate(detector.staged_score_samples(few), start=1):
+        shorter = clone(detector).set_params(epochs=n_epochs).fit(few)
+        np.testing.assert_array_equal(scores, shorter.score_samples(few))
+
+
 def test_every_stage_equals_a_shorter_training(stopped, table):
     detector = stopped(store_stages=True).fit(table)
     stages = list(detector.staged_score_samples(table[:50]))
@@ -73,14 +82,15 @@ def test_altbi_ends_where_the_criterion_is_best(table, criterion):
     ("n_rows", "params", "first"),
     [
         (20, {}, 10),  # five passes an epoch
-        (20, {"updates_per_epoch": 50}, 1),
+        (20, {"updates_per_epoch": 50}, 4),  # not before losses are truncated
+        (20, {"warmup_epochs": 40}, 25),
         (20, {"min_epochs": 13}, 13),
         (256, {"max_batch_size": 128}, 20),  # two and a half an epoch
         (100_000, {}, 25),
     ],
 )
 def test_the_end_may_come_earlier_where_rows_are_few(n_rows, params, first):
-    assert ALTBIDetector(**params)._first_to_choose(n_rows) == first
+    assert ALTBIDetector(**params)._earliest_end(n_rows) == first
 
 
 def test_no_criterion_looks_before_the_first_epoch_to_choose(table):

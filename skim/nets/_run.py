@@ -32,7 +32,7 @@ class Run:
         Where to note what the run would have ended with, if anywhere.
     n_epochs : int
         Number of epochs so far; whoever trains counts them.
-    carried : dict of str to Tensor or ndarray
+    carried : dict of str to Tensor, ndarray or int
         What else whoever trains needs if the run is to be taken up again.
     """
 

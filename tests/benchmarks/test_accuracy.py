@@ -10,9 +10,8 @@ import benchmarks.accuracy as study
 from benchmarks.__main__ import app
 from benchmarks._measure import measure
 from benchmarks._variants import (
-    COMBINATIONS,
-    CRITERIA,
     DEFAULT,
+    RECOMBINED,
     VARIANTS,
     Variant,
     agreement,
@@ -76,7 +75,7 @@ def test_a_comparison_pairs_tables_and_seeds():
         comparison.differences["auroc"], [[0.1, 0.1], [-0.1, -0.1]]
     )
     topic, name, auroc, _, first, second, auprc, _, better, time = comparison.row()
-    assert (topic, name, better, time) == ("topic", "name", "1 of 2", "3.00")
+    assert (topic, name, better, time) == ("topic", "name", "1 / 1", "3.00")
     assert float(auroc) == 0
     assert (float(first), float(second), float(auprc)) == (0.1, -0.1, 0.1)
 
@@ -91,8 +90,7 @@ def test_results_of_other_settings_do_not_count(tmp_path):
             record |= {"status": "ok", "auprc": 0.5, "cpu_seconds": 1.0}
             lines.append(record | {"settings": settings, "auroc": value})
     lines.append(lines[-1] | {"settings": "another", "auroc": 0.0})
-    path = tmp_path / study.TRAINED
-    path.write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "results.jsonl").write_text("\n".join(map(json.dumps, lines)))
     (found,) = comparisons(tmp_path)
     assert (found.topic, found.name) == (variant.topic, variant.name)
     np.testing.assert_array_equal(found.differences["auroc"], [[0.25], [0.25]])
@@ -109,20 +107,26 @@ def test_every_variant_can_be_measured(variant, table):
 
 
 def test_recombining_nothing_gives_the_scores_of_the_detector(wine):
-    X, y = wine
+    X, _ = wine
+    rows, watched = np.arange(0, len(X), 2), np.arange(len(X))
     detector = ALTBIDetector(n_estimators=2, epochs=15, random_state=0)
-    found = list(recombined(detector, X, y, seed=0))
-    names = [variant for variant, _, _ in found]
-    assert len(names) == len(set(names)) > len(COMBINATIONS) + len(CRITERIA)
-    (variant, is_outlier, scores), *others = found
-    assert variant == DEFAULT[:2]
-    assert is_outlier.sum() == y.sum()
-    np.testing.assert_allclose(
-        np.sort(scores), np.sort(-detector.training_scores_), rtol=1e-5
-    )
-    for _, _, other in others:
+    found = recombined(detector, X, rows, watched)
+    assert tuple(found) == RECOMBINED
+    scores = found[DEFAULT[:2]]
+    np.testing.assert_allclose(scores, -detector.training_scores_[rows], rtol=1e-5)
+    for other in found.values():
         assert np.isfinite(other).all()
         assert other.shape == scores.shape
+
+
+def test_scores_of_some_rows_are_judged_as_if_of_all():
+    y = np.array([0] * 8 + [1] * 2)
+    scores = np.array([0.0, 1.0, 2.0, 5.0] * 2 + [3.0, 6.0])
+    half = np.r_[0:4, 8:10]
+    judged = study._metrics(y, half, [scores[half]])
+    whole = study._metrics(y, np.arange(10), [scores])
+    assert judged == whole
+    assert whole["auroc"] == [0.875]
 
 
 def test_losses_are_scaled_snapshot_by_snapshot():
