@@ -16,6 +16,7 @@ from typing import NamedTuple
 import psutil
 
 POLL_SECONDS = (0.02, 0.5)  # shortest and longest time between two looks
+FAMILY_SECONDS = 1  # between two searches, among all processes, for a child's own
 IDLE_FACTOR = 5  # a task may take that many times longer than it works
 START_SECONDS = 1800  # to import, and to have the data
 BEYOND = ("timeout", "memory")  # the statuses of what exceeded a limit
@@ -57,7 +58,8 @@ class Child:
         self._answers = queue.Queue()
         listening = (self.process.stdout, self._answers)
         threading.Thread(target=_listen, args=listening, daemon=True).start()
-        self._seen = psutil.Process(self.process.pid)
+        self._family = [psutil.Process(self.process.pid)]
+        self._family_of = time.perf_counter()
         self.close = weakref.finalize(self, _end, self.process, self._errors)
 
     def answer(self, limits):
@@ -112,12 +114,17 @@ class Child:
 
     def _usage(self):
         """Return the gigabytes and processor seconds of the process and its own."""
-        try:
-            family = [self._seen, *self._seen.children(recursive=True)]
-            size = sum(each.memory_info().rss for each in family)
-            return size / 1e9, sum(sum(each.cpu_times()[:4]) for each in family)
-        except psutil.Error:
-            return 0.0, 0.0
+        now = time.perf_counter()
+        if now - self._family_of > FAMILY_SECONDS:
+            self._family_of = now
+            with contextlib.suppress(psutil.Error):
+                self._family[1:] = self._family[0].children(recursive=True)
+        size = used = 0.0
+        for each in self._family:
+            with contextlib.suppress(psutil.Error):  # it may have ended
+                size += each.memory_info().rss / 1e9
+                used += sum(each.cpu_times()[:4])
+        return size, used
 
     def _last_words(self):
         code = self.process.wait()
