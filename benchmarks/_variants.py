@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import rankdata
-from sklearn.base import clone
 
 from benchmarks.detectors import Detector
 from skim import ALTBIDetector
@@ -93,33 +92,59 @@ VARIANTS = (
 
 
 # Other uses of the same training --------------------------------------------------
+#
+# Losses are those of the rows to score, (S, M, n), at S snapshots. How losses are
+# spread may be seen by rows drawn at random only, (S, M, w).
 
 
-def standardised(losses):
-    """Scale the losses of each snapshot to mean zero and deviation one."""
-    spread = losses.std(axis=-1, keepdims=True)
+def standardised(losses, seen):
+    """Scale the losses of each snapshot by their mean and deviation."""
+    spread = seen.std(axis=-1, keepdims=True)
     spread[spread == 0] = 1.0
-    return (losses - losses.mean(axis=-1, keepdims=True)) / spread
+    return (losses - seen.mean(axis=-1, keepdims=True)) / spread
 
 
-def in_unit_range(losses):
-    """Scale the losses of each snapshot to [0, 1]."""
-    low = losses.min(axis=-1, keepdims=True)
-    width = losses.max(axis=-1, keepdims=True) - low
+def in_unit_range(losses, seen):
+    """Scale the losses of each snapshot by their range."""
+    low = seen.min(axis=-1, keepdims=True)
+    width = seen.max(axis=-1, keepdims=True) - low
     return (losses - low) / np.where(width > 0, width, 1.0)
 
 
-def by_quartiles(losses):
+def by_quartiles(losses, seen):
     """Scale the losses of each snapshot by their quartiles, and press the tails."""
-    low, middle, high = np.quantile(losses, [0.25, 0.5, 0.75], axis=-1, keepdims=True)
+    low, middle, high = np.quantile(seen, [0.25, 0.5, 0.75], axis=-1, keepdims=True)
     return np.arcsinh((losses - middle) / np.where(high > low, high - low, 1.0))
+
+
+def ranks(losses, seen):
+    """Replace the losses of each snapshot by the share of lower ones.
+
+    Losses beyond those seen keep their order: a little of the standardised loss is
+    added.
+    """
+    flat = zip(
+        losses.reshape(-1, losses.shape[-1]),
+        np.sort(seen, axis=-1).reshape(-1, seen.shape[-1]),
+        strict=True,
+    )
+    places = [np.searchsorted(known, own, side="right") for own, known in flat]
+    share = np.reshape(places, losses.shape) / seen.shape[-1]
+    return share + 1e-6 * standardised(losses, seen)
 
 
 def _mean(losses):
     return losses.mean(axis=(0, 1))
 
 
-# From the losses at the snapshots, (S, M, n), to scores that are high for outliers.
+SCALINGS = {
+    "min-max": in_unit_range,
+    "standardised": standardised,
+    "by quartiles": by_quartiles,
+    "ranks": ranks,
+}
+
+# From the losses at the snapshots to scores that are high for outliers.
 COMBINATIONS = {
     ("snapshots", "the last one only"): lambda x: _mean(x[-1:]),
     ("snapshots", "later ones count more"): lambda x: np.average(
@@ -128,22 +153,19 @@ COMBINATIONS = {
     ("snapshots", "mean plus deviation over time"): lambda x: (
         _mean(x) + x.mean(axis=1).std(axis=0)
     ),
-    ("scaling of losses", "min-max"): lambda x: _mean(in_unit_range(x)),
-    ("scaling of losses", "standardised"): lambda x: _mean(standardised(x)),
-    ("scaling of losses", "by quartiles"): lambda x: _mean(by_quartiles(x)),
-    ("scaling of losses", "ranks"): lambda x: _mean(rankdata(x, axis=-1)),
-    ("members", "1 member instead of 5"): lambda x: _mean(x[:, :1]),
-    ("members", "3 members instead of 5"): lambda x: _mean(x[:, :3]),
     ("members", "their median"): lambda x: np.median(x, axis=1).mean(axis=0),
     ("members", "their maximum"): lambda x: x.max(axis=1).mean(axis=0),
     ("members", "as one mixture"): lambda x: -logsumexp(-x, axis=1).mean(axis=0),
 }
 
+BURN_INS = {"from the first epoch on": 0.0, "the last fifth": 0.8}
+FEWER = {"1 member instead of 5": 1, "3 members instead of 5": 3}
+
 
 def agreement(losses):
     """Return the mean rank correlation between members, (T,), from (T, M, n)."""
     n_members = losses.shape[1]
-    totals = [np.corrcoef(ranks).sum() for ranks in rankdata(losses, axis=-1)]
+    totals = [np.corrcoef(ranked).sum() for ranked in rankdata(losses, axis=-1)]
     return (np.array(totals) - n_members) / (n_members * (n_members - 1))
 
 
@@ -154,10 +176,12 @@ def tail_weight(losses):
     return (high - middle) / np.where(below > 0, below, 1.0)
 
 
-BURN_INS = {"from the first epoch on": 0.0, "the last fifth": 0.8}
+def negative_entropy(losses):
+    """Return the criterion of the default, (T,)."""
+    return -loss_entropy(losses.mean(axis=1))
 
 
-# From the losses of the watched rows, (T, M, n), to what is best where it is largest.
+# From the losses of rows drawn at random, (T, M, w), to what is best where largest.
 CRITERIA = {
     "separation": lambda x: separation(x.mean(axis=1)),
     "entropy of each member": lambda x: -loss_entropy(x).mean(axis=1),
@@ -168,12 +192,34 @@ EARLIEST = {
     f"entropy, from epoch {epoch} on however few the rows": epoch
     for epoch in (10, 25, 40)
 }
+PASSES = {
+    f"entropy, from {passes} passes on or epoch 25": passes for passes in (25, 100)
+}
+UNBEATEN = "entropy, the first that lasts until three times the epochs"
+LAST = "the last epoch"
 RECOMBINED = (
     DEFAULT[:2],
     *COMBINATIONS,
     *(("snapshots", name) for name in BURN_INS),
-    *(("end", name) for name in (*CRITERIA, *EARLIEST, "the last epoch")),
+    *(("scaling of losses", name) for name in SCALINGS),
+    *(("members", name) for name in FEWER),
+    *(("end", name) for name in (*CRITERIA, *EARLIEST, *PASSES, UNBEATEN, LAST)),
 )
+
+
+def best_of(moments, values, first):
+    """Return the moment, from `first` on, with the largest value."""
+    values = np.where(np.array(moments) < first, np.nan, values)
+    return moments[-1] if np.isnan(values).all() else moments[np.nanargmax(values)]
+
+
+def first_unbeaten(moments, values, first):
+    """Return the first best moment that is still the best at three times its epoch."""
+    for n_seen in range(1, len(moments) + 1):
+        best = best_of(moments[:n_seen], values[:n_seen], first)
+        if 3 * best <= moments[n_seen - 1]:
+            return best
+    return best
 
 
 def recombined(detector, X, rows, watched):
@@ -183,8 +229,11 @@ def recombined(detector, X, rows, watched):
     ----------
     detector : ALTBIDetector
     X : ndarray of shape (n, p)
-    rows, watched : ndarray of int
-        Which rows to score, and by which to judge where the training is to end.
+    rows : ndarray of int
+        Which rows to score.
+    watched : ndarray of int
+        Rows drawn at random, by which to judge where the training is to end, and how
+        losses are spread.
 
     Returns
     -------
@@ -194,27 +243,40 @@ def recombined(detector, X, rows, watched):
     detector.set_params(store_stages=True).fit(X)
     scaled = detector.scaler_.transform(X[np.r_[rows, watched]])
     moments = moments_until(detector.epochs)
-    losses = {
-        moment: losses_at(detector, moment - 1, scaled)
-        for moment in {*moments, detector.epochs}
-    }
-    seen = np.stack([losses[moment][:, len(rows) :] for moment in moments])
+    kept = sorted({*moments, detector.epochs})
+    losses = np.stack([losses_at(detector, moment - 1, scaled) for moment in kept])
+    of_rows, of_watched = np.split(losses, [len(rows)], axis=-1)
+    at_moments = of_watched[: len(moments)]
+    entropy = negative_entropy(at_moments)
 
-    def until(end, **params):
-        used = clone(detector).set_params(**params)._snapshots_until(end)
-        return np.stack([losses[moment][:, : len(rows)] for moment in used])
+    def until(end, of=of_rows, burn_in=detector.burn_in):
+        used = ALTBIDetector(burn_in=burn_in, n_snapshots=detector.n_snapshots)
+        return of[np.isin(kept, used._snapshots_until(end))]
 
-    def best_from(first, values):
-        late = np.where(np.array(moments) < first, np.nan, values)
-        return detector.epochs if np.isnan(late).all() else moments[np.nanargmax(late)]
+    def ended(end):
+        return _mean(until(end))
 
-    earliest = detector._earliest_end(len(X))
-    entropy = -loss_entropy(seen.mean(axis=1))
-    end = best_from(earliest, entropy)
-    found = [_mean(until(end))]
-    found += [combine(until(end)) for combine in COMBINATIONS.values()]
-    found += [_mean(until(end, burn_in=share)) for share in BURN_INS.values()]
-    ends = [best_from(earliest, judge(seen)) for judge in CRITERIA.values()]
-    ends += [best_from(first, entropy) for first in EARLIEST.values()]
-    found += [_mean(until(each)) for each in (*ends, detector.epochs)]
-    return dict(zip(RECOMBINED, found, strict=True))
+    first = detector._earliest_end(len(X))
+    end = best_of(moments, entropy, first)
+    found = {DEFAULT[:2]: ended(end)}
+    for variant, combine in COMBINATIONS.items():
+        found[variant] = combine(until(end))
+    for name, burn_in in BURN_INS.items():
+        found["snapshots", name] = _mean(until(end, burn_in=burn_in))
+    for name, scale in SCALINGS.items():
+        scaled_losses = scale(until(end), until(end, of_watched))
+        found["scaling of losses", name] = _mean(scaled_losses)
+    for name, n_members in FEWER.items():
+        own = negative_entropy(at_moments[:, :n_members])
+        own_losses = until(best_of(moments, own, first))
+        found["members", name] = _mean(own_losses[:, :n_members])
+    for name, judge in CRITERIA.items():
+        found["end", name] = ended(best_of(moments, judge(at_moments), first))
+    for name, epoch in EARLIEST.items():
+        found["end", name] = ended(best_of(moments, entropy, epoch))
+    for name, passes in PASSES.items():
+        earliest = detector._earliest_end(len(X), passes)
+        found["end", name] = ended(best_of(moments, entropy, earliest))
+    found["end", UNBEATEN] = ended(first_unbeaten(moments, entropy, first))
+    found["end", LAST] = ended(detector.epochs)
+    return {variant: found[variant] for variant in RECOMBINED}

@@ -76,8 +76,9 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
 
     min_epochs : int or "auto", default="auto"
         The first epoch that a criterion for stopping may choose. Before, losses say
-        little. "auto" is the epoch by whose end the rows have been seen 50 times on
-        average, which is late in large tables, and 25 at most.
+        little. "auto" is 25, or the epoch by whose end the rows have been seen 50
+        times on average if that comes first, as in small tables; but never one of
+        the warm-up.
 
     burn_in : float, default=0.4
         Part of the epochs, up to that end, before the first snapshot is kept.
@@ -307,6 +308,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             "max_batch_size": 20_000,
             "warmup_epochs": 10,
             "stopping": None,
+            "min_epochs": 25,
             "burn_in": 71 / 90,
             "n_snapshots": 19,
             "rescale": "minmax",
@@ -329,17 +331,17 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             return limit
         return int(self.batch_size * self.batch_growth**n_growths)
 
-    def _earliest_end(self, n_rows):
+    def _earliest_end(self, n_rows, min_passes=MIN_PASSES):
         """Return the first epoch that a criterion for stopping may choose."""
         if self.min_epochs != "auto":
             return self.min_epochs
         n_seen = 0
-        for epoch in range(1, MIN_EPOCHS):
+        for epoch in range(1, MIN_EPOCHS + 1):
             batch_size = min(self._batch_size_of(epoch - 1), n_rows)
             n_seen += self.updates_per_epoch * batch_size
-            if n_seen >= MIN_PASSES * n_rows and epoch > self.warmup_epochs:
-                return epoch
-        return MIN_EPOCHS
+            if n_seen >= min_passes * n_rows:
+                break
+        return max(epoch, self.warmup_epochs + 1)
 
     def _snapshot_epochs(self, epochs):
         """Return which of so many epochs, counted from 1, end with a snapshot."""

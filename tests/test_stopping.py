@@ -83,7 +83,7 @@ def test_altbi_ends_where_the_criterion_is_best(table, criterion):
     [
         (20, {}, 10),  # five passes an epoch
         (20, {"updates_per_epoch": 50}, 4),  # not before losses are truncated
-        (20, {"warmup_epochs": 40}, 25),
+        (20, {"warmup_epochs": 40}, 41),
         (20, {"min_epochs": 13}, 13),
         (256, {"max_batch_size": 128}, 20),  # two and a half an epoch
         (100_000, {}, 25),

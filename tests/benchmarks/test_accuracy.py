@@ -12,11 +12,14 @@ from benchmarks._measure import measure
 from benchmarks._variants import (
     DEFAULT,
     RECOMBINED,
+    SCALINGS,
     VARIANTS,
     Variant,
     agreement,
     by_quartiles,
+    first_unbeaten,
     in_unit_range,
+    ranks,
     recombined,
     standardised,
     tail_weight,
@@ -74,8 +77,8 @@ def test_a_comparison_pairs_tables_and_seeds():
     np.testing.assert_allclose(
         comparison.differences["auroc"], [[0.1, 0.1], [-0.1, -0.1]]
     )
-    topic, name, auroc, _, first, second, auprc, _, better, time = comparison.row()
-    assert (topic, name, better, time) == ("topic", "name", "1 / 1", "3.00")
+    topic, name, auroc, _, first, second, auprc, _, *others = comparison.row()
+    assert (topic, name, *others) == ("topic", "name", "1 / 1", "2 × 2", "3.00")
     assert float(auroc) == 0
     assert (float(first), float(second), float(auprc)) == (0.1, -0.1, 0.1)
 
@@ -99,8 +102,7 @@ def test_results_of_other_settings_do_not_count(tmp_path):
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_every_variant_can_be_measured(variant, table):
     detector = variant.detector().build(seed=0)
-    if isinstance(detector, ALTBIDetector):
-        detector.set_params(epochs=3)
+    detector.set_params(epochs=detector.warmup_epochs + 2)
     result = measure(detector, table, np.arange(len(table)) % 2)
     assert 0 < result.auroc < 1
     assert variant.detector().fingerprint() != DEFAULT.detector().fingerprint()
@@ -129,13 +131,43 @@ def test_scores_of_some_rows_are_judged_as_if_of_all():
     assert whole["auroc"] == [0.875]
 
 
+@pytest.mark.parametrize("scale", SCALINGS.values(), ids=list(SCALINGS))
+def test_how_losses_are_scaled_does_not_depend_on_which_rows_are_scored(scale):
+    rng = np.random.default_rng(0)
+    losses, seen = rng.normal(size=(3, 2, 40)), rng.normal(size=(3, 2, 30))
+    some = [0, 5, 6, 39]
+    scaled = scale(losses, seen)
+    np.testing.assert_array_equal(scale(losses[..., some], seen), scaled[..., some])
+    order = losses.argsort(axis=-1)
+    np.testing.assert_array_equal(scaled.argsort(axis=-1), order)
+
+
 def test_losses_are_scaled_snapshot_by_snapshot():
     losses = np.array([[[0.0, 1.0, 2.0]], [[10.0, 10.0, 40.0]], [[5.0, 5.0, 5.0]]])
-    np.testing.assert_allclose(in_unit_range(losses)[1, 0], [0, 0, 1])
-    np.testing.assert_allclose(standardised(losses).mean(axis=-1), 0, atol=1e-12)
-    np.testing.assert_allclose(by_quartiles(losses)[0, 0], np.arcsinh([-1, 0, 1]))
-    for scaled in (in_unit_range, standardised, by_quartiles):
-        np.testing.assert_array_equal(scaled(losses)[2], 0)
+    np.testing.assert_allclose(in_unit_range(losses, losses)[1, 0], [0, 0, 1])
+    means = standardised(losses, losses).mean(axis=-1)
+    np.testing.assert_allclose(means, 0, atol=1e-12)
+    quartiles = by_quartiles(losses, losses)
+    np.testing.assert_allclose(quartiles[0, 0], np.arcsinh([-1, 0, 1]))
+    np.testing.assert_allclose(
+        ranks(losses, losses)[0, 0], [1 / 3, 2 / 3, 1], atol=1e-5
+    )
+    for scale in (in_unit_range, standardised, by_quartiles):
+        np.testing.assert_array_equal(scale(losses, losses)[2], 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([9, 1, 3, 2, 2, 2, 2], 3),  # the first two are too early
+        ([9, 1, 3, 2, 2, 2, 4], 3),  # better, but after three times the epochs
+        ([9, 1, 3, 2, 4, 2, 2], 6),
+        ([9, 1, 1, 1, 1, 1, 2], 3),
+    ],
+)
+def test_an_end_that_lasts(values, expected):
+    moments = [1, 2, 3, 4, 6, 9, 15]
+    assert first_unbeaten(moments, np.array(values, dtype=float), 3) == expected
 
 
 def test_criteria_by_hand():
@@ -153,7 +185,6 @@ def test_the_command_goes_on_where_it_stopped(adbench, tmp_path, monkeypatch):
     few = Variant("steps", "few", {"epochs": 3})
     monkeypatch.setattr(study, "DEFAULT", many)
     monkeypatch.setattr(study, "VARIANTS", (few,))
-    monkeypatch.setattr(study, "KNOWN", {each.name: each for each in (many, few)})
     command = ["accuracy", "--data", "wine", "--data", "Hepatitis", "--seeds", "1"]
     command += ["--output", str(tmp_path)]
     result = CliRunner().invoke(app, command)
