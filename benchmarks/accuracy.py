@@ -115,10 +115,8 @@ class Comparison:
         self.topic = topic
         self.name = name
         both = own.keys() & default.keys()
-        self.files = sorted({file for file, _ in both}, key=str.lower)
+        self.files, self.seeds = _most_complete(both)
         self.halves = halves({file for file, _ in default})
-        seeds = {seed for _, seed in both}
-        self.seeds = [s for s in seeds if all((file, s) in both for file in self.files)]
 
         def values(records, field):
             return np.array(
@@ -150,6 +148,17 @@ class Comparison:
         slowdown = np.median(self.slowdowns.mean(axis=1))
         cells.append("" if np.isnan(slowdown) else f"{slowdown:.2f}")
         return cells
+
+
+def _most_complete(tasks):
+    """Return files and seeds, all of whose pairs are among the tasks: most of them."""
+    seeds = sorted({seed for _, seed in tasks})
+    options = []
+    for n_seeds in range(len(seeds) + 1):
+        files = {file for file, _ in tasks}
+        files = {f for f in files if all((f, s) in tasks for s in seeds[:n_seeds])}
+        options.append((sorted(files, key=str.lower), seeds[:n_seeds]))
+    return max(options, key=lambda option: len(option[0]) * len(option[1]))
 
 
 def comparisons(folder):

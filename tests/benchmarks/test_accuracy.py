@@ -83,6 +83,17 @@ def test_a_comparison_pairs_tables_and_seeds():
     assert (float(first), float(second), float(auprc)) == (0.1, -0.1, 0.1)
 
 
+def test_a_comparison_takes_the_tables_and_seeds_that_are_complete():
+    default = records({name: [0.5, 0.5, 0.5] for name in "abcd"})
+    own = records({"a": [0.6] * 3, "b": [0.7], "c": [0.8] * 3, "d": [0.6] * 3})
+    comparison = Comparison("topic", "name", own, default)
+    assert (comparison.files, comparison.seeds) == (["a", "c", "d"], [0, 1, 2])
+    own = records({"a": [0.6] * 3, "b": [0.7], "c": [0.8], "d": [0.6]})
+    comparison = Comparison("topic", "name", own, default)
+    assert (comparison.files, comparison.seeds) == (["a", "b", "c", "d"], [0])
+    assert Comparison("topic", "name", {}, default).seeds == []
+
+
 def test_results_of_other_settings_do_not_count(tmp_path):
     variant = VARIANTS[0]
     lines = []
