@@ -114,6 +114,16 @@ class Parent(Good):
         return super().fit(X)
 
 
+class GreedyByProxy(Good):
+    """Lets a process of its own take the memory."""
+
+    def fit(self, X):
+        if len(X) > 100:
+            take = "import time; hoard = b'x' * 1_600_000_000; time.sleep(1000)"
+            subprocess.run([sys.executable, "-c", take], check=True)
+        return super().fit(X)
+
+
 class Demanding(Good):
     def __init__(self, something):
         super().__init__()

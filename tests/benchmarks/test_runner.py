@@ -101,6 +101,7 @@ def test_a_task_comes_back_measured(task):
         ("Endless", "timeout", "more than 1 s"),
         ("EndlessFromTheStart", "timeout", "more than 1 s"),
         ("Greedy", "memory", "more than 1.5 GB"),
+        ("GreedyByProxy", "memory", "more than 1.5 GB"),
     ],
 )
 def test_a_bad_task_is_recorded_and_the_next_goes_well(task, name, status, message):
