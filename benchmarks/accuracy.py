@@ -150,6 +150,27 @@ class Comparison:
         return cells
 
 
+def others(path):
+    """Return other detectors beside ALTBI, by the results of the benchmark."""
+    by_detector: dict = {}
+    for record in Store(path).read():
+        if record["status"] == "ok" and record["group"] == "tabular":
+            settings = by_detector.setdefault(record["detector"], {})
+            own = settings.setdefault(record["settings"], {})
+            # Times are left to the benchmark's report.
+            metrics = {metric: record[metric] for metric in METRICS}
+            own[record["file"], record["seed"]] = metrics
+    default = by_detector.pop("ALTBI", {}).get(DEFAULT.detector().fingerprint(), {})
+    tables = {file for file, _ in default}
+    found = []
+    for name, settings in by_detector.items():
+        *_, own = settings.values()  # the last ones count
+        comparison = Comparison("another detector", name, own, default)
+        if comparison.seeds and {*comparison.files} == tables:
+            found.append(comparison)
+    return found
+
+
 def _most_complete(tasks):
     """Return files and seeds, all of whose pairs are among the tasks: most of them."""
     seeds = sorted({seed for _, seed in tasks})
@@ -223,6 +244,10 @@ def accuracy(
     output: Annotated[
         Path, typer.Option(help="Folder; what is in it is not done again.")
     ] = Path("accuracy"),
+    beside: Annotated[
+        Path | None,
+        typer.Option(help="A results file of the ADBench benchmark, to add others."),
+    ] = None,
 ):
     """Compare variants of ALTBI with its default, with bootstrap intervals.
 
@@ -246,7 +271,7 @@ def accuracy(
         watch(plan, execute(plan, store, jobs=jobs), Console(stderr=True))
         names = [table.file for table in tables]
         recombine(names, seeds, _store(output, "recombined"))
-    found = comparisons(output)
+    found = comparisons(output) + ([] if beside is None else others(beside))
     write_summary(found, output / "summary.csv")
     table = Table(*COLUMNS, title="Differences from the default")
     for each in found:

@@ -24,7 +24,7 @@ from benchmarks._variants import (
     standardised,
     tail_weight,
 )
-from benchmarks.accuracy import Comparison, comparisons, interval
+from benchmarks.accuracy import Comparison, comparisons, interval, others
 from skim import ALTBIDetector
 
 
@@ -107,6 +107,27 @@ def test_results_of_other_settings_do_not_count(tmp_path):
     (tmp_path / "results.jsonl").write_text("\n".join(map(json.dumps, lines)))
     (found,) = comparisons(tmp_path)
     assert (found.topic, found.name) == (variant.topic, variant.name)
+    np.testing.assert_array_equal(found.differences["auroc"], [[0.25], [0.25]])
+
+
+def test_other_detectors_that_have_all_tables_are_put_beside(tmp_path):
+    path = tmp_path / "results.jsonl"
+    lines = []
+    for detector, files, value in (
+        ("ALTBI", "ab", 0.75),
+        ("Better", "ab", 1.0),
+        ("Incomplete", "a", 1.0),
+    ):
+        settings = DEFAULT.detector().fingerprint() if detector == "ALTBI" else "x"
+        lines += [
+            {"file": file, "group": "tabular", "detector": detector, "seed": 0}
+            | {"status": "ok", "settings": settings, "threads": 1}
+            | {"auroc": value, "auprc": 0.5}
+            for file in files
+        ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    (found,) = others(path)
+    assert found.name == "Better"
     np.testing.assert_array_equal(found.differences["auroc"], [[0.25], [0.25]])
 
 
