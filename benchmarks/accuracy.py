@@ -165,9 +165,11 @@ def others(path):
     found = []
     for name, settings in by_detector.items():
         *_, own = settings.values()  # the last ones count
-        comparison = Comparison("another detector", name, own, default)
-        if comparison.seeds and {*comparison.files} == tables:
-            found.append(comparison)
+        seeds = {seed for _, seed in own}
+        whole = {s for s in seeds if all((file, s) in own for file in tables)}
+        own = {task: metrics for task, metrics in own.items() if task[1] in whole}
+        if own:
+            found.append(Comparison("another detector", name, own, default))
     return found
 
 

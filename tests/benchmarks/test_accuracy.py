@@ -113,6 +113,8 @@ def test_results_of_other_settings_do_not_count(tmp_path):
 def test_other_detectors_that_have_all_tables_are_put_beside(tmp_path):
     path = tmp_path / "results.jsonl"
     lines = []
+    second = {"file": "a", "group": "tabular", "detector": "Better", "seed": 1}
+    second |= {"status": "ok", "settings": "x", "threads": 1, "auroc": 0, "auprc": 0}
     for detector, files, value in (
         ("ALTBI", "ab", 0.75),
         ("Better", "ab", 1.0),
@@ -125,9 +127,9 @@ def test_other_detectors_that_have_all_tables_are_put_beside(tmp_path):
             | {"auroc": value, "auprc": 0.5}
             for file in files
         ]
-    path.write_text("\n".join(map(json.dumps, lines)))
+    path.write_text("\n".join(map(json.dumps, [*lines, second])))
     (found,) = others(path)
-    assert found.name == "Better"
+    assert (found.name, found.seeds) == ("Better", [0])
     np.testing.assert_array_equal(found.differences["auroc"], [[0.25], [0.25]])
 
 
