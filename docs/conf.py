@@ -29,6 +29,9 @@ numpydoc_class_members_toctree = False
 exclude_patterns = ["_build", "examples"]
 rst_prolog = ".. role:: cite"  # PyOD's docstrings cite by keys of their own
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_sidebars = {"accuracy": []}  # its table is wide
 
 # Terms in docstrings that come from scikit-learn.
 suppress_warnings = ["ref.term"]
