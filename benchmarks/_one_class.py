@@ -13,10 +13,10 @@ from rich.table import Table
 from benchmarks._measure import measure
 from benchmarks._store import append_line
 from benchmarks.detectors import DETECTORS
+from skim.datasets._published import METRICS
 from skim.embedding import MissingWeightsError
 
 RAW = "raw"
-METRICS = ("auroc", "auprc")
 KEY = ("data", "inliers", "seed", "representation", "detector")
 FIELDS = (*KEY, *METRICS, "cpu_seconds")
 METHODS = ("ALTBI", "ODIM")

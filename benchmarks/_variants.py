@@ -258,14 +258,15 @@ def recombined(detector, X, rows, watched):
 
     first = detector._earliest_end(len(X))
     end = best_of(moments, entropy, first)
-    found = {DEFAULT[:2]: ended(end)}
+    at_end = until(end)
+    found = {DEFAULT[:2]: _mean(at_end)}
     for variant, combine in COMBINATIONS.items():
-        found[variant] = combine(until(end))
+        found[variant] = combine(at_end)
     for name, burn_in in BURN_INS.items():
         found["snapshots", name] = _mean(until(end, burn_in=burn_in))
+    seen_at_end = until(end, of_watched)
     for name, scale in SCALINGS.items():
-        scaled_losses = scale(until(end), until(end, of_watched))
-        found["scaling of losses", name] = _mean(scaled_losses)
+        found["scaling of losses", name] = _mean(scale(at_end, seen_at_end))
     for name, n_members in FEWER.items():
         own = negative_entropy(at_moments[:, :n_members])
         own_losses = until(best_of(moments, own, first))

@@ -59,7 +59,7 @@ class Child:
         listening = (self.process.stdout, self._answers)
         threading.Thread(target=_listen, args=listening, daemon=True).start()
         self._family = [psutil.Process(self.process.pid)]
-        self._family_of = time.perf_counter()
+        self._searched = time.perf_counter()
         self.close = weakref.finalize(self, _end, self.process, self._errors)
 
     def answer(self, limits):
@@ -115,8 +115,8 @@ class Child:
     def _usage(self):
         """Return the gigabytes and processor seconds of the process and its own."""
         now = time.perf_counter()
-        if now - self._family_of > FAMILY_SECONDS:
-            self._family_of = now
+        if now - self._searched > FAMILY_SECONDS:
+            self._searched = now
             with contextlib.suppress(psutil.Error):
                 self._family[1:] = self._family[0].children(recursive=True)
         size = used = 0.0

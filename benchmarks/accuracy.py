@@ -12,7 +12,7 @@ from rich.progress import track
 from rich.table import Table
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from benchmarks._one_class import METRICS, check_names
+from benchmarks._one_class import check_names
 from benchmarks._runner import Plan, execute
 from benchmarks._store import Store
 from benchmarks._variants import DEFAULT, RECOMBINED, VARIANTS, recombined
@@ -20,6 +20,7 @@ from benchmarks._worker import Limits
 from benchmarks.adbench import tables_at_hand, watch
 from benchmarks.stopping import draw_rows, halves
 from skim.datasets import fetch_adbench
+from skim.datasets._published import METRICS
 
 N_DRAWS = 10_000
 COLUMNS = (
@@ -35,6 +36,7 @@ COLUMNS = (
     "tables × seeds",
     "time",
 )
+USES = [list(variant) for variant in RECOMBINED]  # as they are when read from a file
 
 
 def interval(differences, n_draws=N_DRAWS, seed=0):
@@ -65,11 +67,10 @@ def interval(differences, n_draws=N_DRAWS, seed=0):
 def recombine(datasets, seeds, store):
     """Do what is missing in a store of other uses of the default's training."""
     settings = DEFAULT.detector().fingerprint()
-    names = _names(RECOMBINED)
     done = {
         (record["file"], record["seed"])
         for record in store.read()
-        if (record["settings"], record["variants"]) == (settings, names)
+        if (record["settings"], record["variants"]) == (settings, USES)
     }
     tasks = [(name, seed) for seed in range(seeds) for name in datasets]
     todo = [task for task in tasks if task not in done]
@@ -85,7 +86,7 @@ def recombine(datasets, seeds, store):
                 "detector": DEFAULT.name,
                 "settings": settings,
                 "threads": 1,
-                "variants": names,
+                "variants": USES,
                 **_metrics(y, rows, list(found.values())),
             }
         )
@@ -114,9 +115,7 @@ class Comparison:
     def __init__(self, topic, name, own, default):
         self.topic = topic
         self.name = name
-        both = own.keys() & default.keys()
-        self.files, self.seeds = _most_complete(both)
-        self.halves = halves({file for file, _ in default})
+        self.files, self.seeds = _most_complete(own.keys() & default.keys())
 
         def values(records, field):
             return np.array(
@@ -139,9 +138,9 @@ class Comparison:
             cells += [f"{differences.mean():+.4f}", f"{low:+.4f} to {high:+.4f}"]
             if metric == "auroc":
                 by_table = dict(zip(self.files, differences.mean(axis=1), strict=True))
-                for half in self.halves.values():
-                    known = [by_table[file] for file in half if file in by_table]
-                    cells.append(f"{np.mean(known):+.4f}" if known else "")
+                for half in halves(self.files).values():
+                    mean = np.mean([by_table[file] for file in half]) if half else None
+                    cells.append("" if mean is None else f"{mean:+.4f}")
         signs = np.sign(self.differences["auroc"].mean(axis=1))
         cells.append(f"{(signs > 0).sum()} / {(signs < 0).sum()}")
         cells.append(f"{len(self.files)} × {len(self.seeds)}")
@@ -176,11 +175,12 @@ def others(path):
 def _most_complete(tasks):
     """Return files and seeds, all of whose pairs are among the tasks: most of them."""
     seeds = sorted({seed for _, seed in tasks})
+    files = sorted({file for file, _ in tasks}, key=str.lower)
     options = []
     for n_seeds in range(len(seeds) + 1):
-        files = {file for file, _ in tasks}
-        files = {f for f in files if all((f, s) in tasks for s in seeds[:n_seeds])}
-        options.append((sorted(files, key=str.lower), seeds[:n_seeds]))
+        first = seeds[:n_seeds]
+        whole = [file for file in files if all((file, s) in tasks for s in first)]
+        options.append((whole, first))
     return max(options, key=lambda option: len(option[0]) * len(option[1]))
 
 
@@ -199,9 +199,9 @@ def comparisons(folder):
         for variant in (DEFAULT, *VARIANTS)
     }
     by_use: dict = {variant: {} for variant in RECOMBINED}
-    settings, names = DEFAULT.detector().fingerprint(), _names(RECOMBINED)
+    settings = DEFAULT.detector().fingerprint()
     for record in _store(folder, "recombined").read():
-        if (record["settings"], record["variants"]) == (settings, names):
+        if (record["settings"], record["variants"]) == (settings, USES):
             for place, own in enumerate(by_use.values()):
                 metrics = {metric: record[metric][place] for metric in METRICS}
                 own[record["file"], record["seed"]] = metrics
@@ -216,21 +216,16 @@ def comparisons(folder):
     return sorted(known, key=lambda each: order.index(each.topic))
 
 
-def _names(variants):
-    """Return pairs of topic and name as they are when read from a file."""
-    return [list(variant[:2]) for variant in variants]
-
-
 def _store(folder, name):
     return Store(folder / f"{name}.jsonl")
 
 
-def write_summary(found, path):
+def write_summary(rows, path):
     """Write the rows of all comparisons to a CSV file."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows(each.row() for each in found)
+        writer.writerows(rows)
 
 
 def accuracy(
@@ -274,8 +269,9 @@ def accuracy(
         names = [table.file for table in tables]
         recombine(names, seeds, _store(output, "recombined"))
     found = comparisons(output) + ([] if beside is None else others(beside))
-    write_summary(found, output / "summary.csv")
+    rows = [each.row() for each in found]
+    write_summary(rows, output / "summary.csv")
     table = Table(*COLUMNS, title="Differences from the default")
-    for each in found:
-        table.add_row(*each.row())
+    for row in rows:
+        table.add_row(*row)
     Console().print(table)

@@ -13,6 +13,7 @@ from rich.progress import track
 from rich.table import Table
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from benchmarks._one_class import check_names
 from benchmarks.adbench import tables_at_hand
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 from skim._altbi import MIN_EPOCHS
@@ -257,9 +258,7 @@ def stopping(
 
     Labels only serve to judge. SKIM_DATA_HOME names the folder of ADBench's data.
     """
-    for name in detector or ():
-        if name not in DETECTORS:
-            raise typer.BadParameter(f"{name!r} is none of {', '.join(DETECTORS)}.")
+    check_names(detector, DETECTORS, "--detector")
     tables = tables_at_hand(data)
     done = read(output) if output.exists() else {}
     tasks = [
