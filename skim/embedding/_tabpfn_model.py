@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import threading
 import warnings
 from pathlib import Path
 
@@ -29,6 +30,9 @@ AS_GIVEN = {
     "PREPROCESS_TRANSFORMS": [{"name": "none", "categorical_name": "numeric"}],
     "FINGERPRINT_FEATURE": False,
 }
+# How far into the network rows are read off: near the end, the cells only serve the
+# prediction of the target.
+DEPTH = 0.75
 # Rows that the attention takes at a time.
 BLOCK = 32
 WHICH = {"regression": "regressor", "classification": "classifier"}
@@ -46,6 +50,8 @@ class ContextModel:
     target : ndarray of shape (m,)
     n_estimators : int
     preprocessing : {"none", "default"}
+    pooling : {"mean", "target"}
+    layer : int or None
     device : str
     seed : int
     """
@@ -59,6 +65,8 @@ class ContextModel:
         *,
         n_estimators,
         preprocessing,
+        pooling,
+        layer,
         device,
         seed,
     ):
@@ -76,6 +84,9 @@ class ContextModel:
         )
         with _quietly():
             self._model.fit(features, target)
+        self._block = None
+        if pooling == "mean":
+            self._block = _block_of(self._model.models_[0], layer)
 
     def embed(self, features):
         """Return the embeddings of rows, of shape (n_estimators, n, d)."""
@@ -83,9 +94,48 @@ class ContextModel:
         # Whole blocks, so that the arithmetic of a row is the same in any company.
         n_more = -n_rows % BLOCK
         features = np.concatenate([features, np.repeat(features[-1:], n_more, axis=0)])
-        with _quietly():
-            embedding = np.asarray(self._model.get_embeddings(features))
+        with _quietly(), _means_over_cells(self._block) as means:
+            last = self._model.get_embeddings(features)
+        embedding = np.asarray(last if self._block is None else means)
         return embedding.reshape(self.n_estimators, n_rows + n_more, -1)[:, :n_rows]
+
+
+def _block_of(network, layer):
+    """Return a layer by its number from 1, or the one three quarters of the way."""
+    blocks = getattr(network, "blocks", None)
+    if blocks is None:
+        raise ValueError(
+            "this network does not carry a cell for every column through its layers, "
+            "as v2, v2.5 and v2.6 do; use pooling='target'."
+        )
+    n_layers = len(blocks)
+    if layer is not None and layer > n_layers:
+        raise ValueError(f"layer={layer}, and the network has {n_layers} layers.")
+    return blocks[(layer or round(DEPTH * n_layers)) - 1]
+
+
+@contextlib.contextmanager
+def _means_over_cells(block):
+    """Give a list of what a layer puts out, as means over each row's cells.
+
+    One item a pass, of shape (n, d). The target's cell is not among them.
+    """
+    means: list = []
+    if block is None:
+        yield means
+        return
+    here = threading.get_ident()
+
+    def keep(_, inputs, output):
+        if threading.get_ident() == here:  # others may use the network meanwhile
+            cells = output[0]  # (1, n, columns and target, d)
+            means.append(cells[0, :, :-1].mean(dim=1).float().cpu().numpy())
+
+    handle = block.register_forward_hook(keep)
+    try:
+        yield means
+    finally:
+        handle.remove()
 
 
 def find_checkpoint(model_path, task):

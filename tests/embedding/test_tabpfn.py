@@ -77,21 +77,58 @@ def test_rows_become_embeddings(make, X):
     assert len(names) == WIDTH
 
 
-def test_it_is_what_tabpfn_gives(make, regressor, X):
+def tabpfn_itself(embedder, X):
+    """TabPFN with all rows, and their first column as the target, in its context."""
     from tabpfn import TabPFNRegressor
 
-    embedder = make(max_context=100)  # all rows
-    embedding = embedder.fit_transform(X)
-    direct = TabPFNRegressor(
-        model_path=regressor,
+    model = TabPFNRegressor(
+        model_path=embedder.model_path,
         n_estimators=1,
         device="cpu",
         inference_config=tabpfn_model.AS_GIVEN,
         random_state=embedder._seed,
     )
-    direct.fit(X[:, 1:], X[:, 0])
-    expected = direct.get_embeddings(X[:, 1:])[0]
+    return model.fit(X[:, 1:], X[:, 0])
+
+
+def test_the_targets_cell_is_what_tabpfn_gives(make, X):
+    embedder = make(max_context=100, pooling="target")
+    embedding = embedder.fit_transform(X)
+    expected = tabpfn_itself(embedder, X).get_embeddings(X[:, 1:])[0]
     np.testing.assert_allclose(embedding, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("layer", [1, 2])
+def test_the_mean_is_that_of_a_rows_cells_in_a_layer(make, X, layer):
+    embedder = make(max_context=100, layer=layer)
+    embedding = embedder.fit_transform(X)
+    outputs = []
+    direct = tabpfn_itself(embedder, X)
+    block = direct.models_[0].blocks[layer - 1]
+    block.register_forward_hook(lambda *call: outputs.append(call[2][0]))
+    direct.predict(X[:, 1:])
+    # Without a cache, the rows of the context come first in the same pass.
+    cells = outputs[-1][0, -len(X) :]
+    expected = cells[:, :-1].mean(dim=1)
+    np.testing.assert_allclose(embedding, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_layer_is_near_the_end_unless_given(make, X):
+    default = make().fit_transform(X)
+    np.testing.assert_array_equal(default, make(layer=2).fit_transform(X))
+    assert not np.allclose(default, make(layer=1).fit_transform(X))
+    with pytest.raises(ValueError, match="layer=3, and the network has 2 layers"):
+        make(layer=3).fit(X)
+
+
+def test_a_network_without_cells(make, X, monkeypatch):
+    real = tabpfn_model._block_of
+    monkeypatch.setattr(
+        tabpfn_model, "_block_of", lambda network, layer: real(object(), layer)
+    )
+    with pytest.raises(ValueError, match="use pooling='target'"):
+        make().fit(X)
+    make(pooling="target").fit(X)
 
 
 def test_an_embedding_depends_on_its_row_alone(make, X):
