@@ -88,13 +88,13 @@ class TabPFNEmbedder(Embedder):
         as it does for predictions. That takes more than twice the time.
 
     pooling : {"mean", "target"}, default="mean"
-        What of the network is taken. "mean" is the mean over a row's cells, which
-        stands for the row as a whole; "target" the cell of the value to be predicted
-        in the last layer, which TabPFN itself calls the embedding.
+        What of the network is taken. "mean" is the mean over a row's cells and some
+        layers, which stands for the row as a whole; "target" the cell of the value to
+        be predicted in the last layer, which TabPFN itself calls the embedding.
 
-    layer : int, default=None
-        The layer, counted from 1, whose cells are averaged. None takes the one three
-        quarters of the way through, 9 of 12 in v2. Only with ``pooling="mean"``.
+    layers : array-like of int, default=None
+        The layers, counted from 1, whose cells are averaged with ``pooling="mean"``.
+        None takes those from the middle to five sixths of the way: 6 to 10 of v2's 12.
 
     combine : {"mean", "concat"}, default="mean"
         What becomes of the embeddings of several targets and estimators.
@@ -191,7 +191,7 @@ class TabPFNEmbedder(Embedder):
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "preprocessing": [StrOptions({"none", "default"})],
         "pooling": [StrOptions({"mean", "target"})],
-        "layer": [Interval(Integral, 1, None, closed="left"), None],
+        "layers": ["array-like", None],
         "combine": [StrOptions({"mean", "concat"})],
         "keep_weights": ["boolean"],
         "random_state": ["random_state"],
@@ -212,7 +212,7 @@ class TabPFNEmbedder(Embedder):
         n_estimators=1,
         preprocessing="none",
         pooling="mean",
-        layer=None,
+        layers=None,
         combine="mean",
         batch_size=256,
         keep_weights=False,
@@ -232,7 +232,7 @@ class TabPFNEmbedder(Embedder):
         self.n_estimators = n_estimators
         self.preprocessing = preprocessing
         self.pooling = pooling
-        self.layer = layer
+        self.layers = layers
         self.combine = combine
         self.batch_size = batch_size
         self.keep_weights = keep_weights
@@ -331,7 +331,7 @@ class TabPFNEmbedder(Embedder):
             "n_estimators": self.n_estimators,
             "preprocessing": self.preprocessing,
             "pooling": self.pooling,
-            "layer": self.layer,
+            "layers": self._check_layers(),
         }
         self._combine = self.combine
         with quiet_compute(self.n_jobs):
@@ -373,6 +373,18 @@ class TabPFNEmbedder(Embedder):
                 f"max_context={self.max_context} is more than the 10,000 rows that "
                 "TabPFN was made for. 1,000 are usually enough."
             )
+
+    def _check_layers(self):
+        """Return the layers as a list of whole numbers from 1, or None."""
+        if self.layers is None:
+            return None
+        layers = np.unique(self.layers)
+        if len(layers) == 0 or layers.dtype.kind not in "iu" or layers[0] < 1:
+            raise ValueError(
+                "layers must be some of the numbers 1, 2, ... of the network's layers; "
+                f"got {self.layers!r}."
+            )
+        return layers.tolist()
 
     def _find_tasks(self, X):
         """Decide what predicting each target is, and find weights for it."""

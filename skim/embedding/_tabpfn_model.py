@@ -30,9 +30,9 @@ AS_GIVEN = {
     "PREPROCESS_TRANSFORMS": [{"name": "none", "categorical_name": "numeric"}],
     "FINGERPRINT_FEATURE": False,
 }
-# How far into the network rows are read off: near the end, the cells only serve the
-# prediction of the target.
-DEPTH = 0.75
+# Where in the network rows are read off, from and to: before, the cells know little of
+# each other; at the end, they only serve the prediction of the target.
+DEPTHS = 1 / 2, 5 / 6
 # Rows that the attention takes at a time.
 BLOCK = 32
 WHICH = {"regression": "regressor", "classification": "classifier"}
@@ -51,7 +51,7 @@ class ContextModel:
     n_estimators : int
     preprocessing : {"none", "default"}
     pooling : {"mean", "target"}
-    layer : int or None
+    layers : sequence of int or None
     device : str
     seed : int
     """
@@ -66,7 +66,7 @@ class ContextModel:
         n_estimators,
         preprocessing,
         pooling,
-        layer,
+        layers,
         device,
         seed,
     ):
@@ -84,9 +84,9 @@ class ContextModel:
         )
         with _quietly():
             self._model.fit(features, target)
-        self._block = None
+        self._blocks = []
         if pooling == "mean":
-            self._block = _block_of(self._model.models_[0], layer)
+            self._blocks = _choose_blocks(self._model.models_[0], layers)
 
     def embed(self, features):
         """Return the embeddings of rows, of shape (n_estimators, n, d)."""
@@ -94,14 +94,14 @@ class ContextModel:
         # Whole blocks, so that the arithmetic of a row is the same in any company.
         n_more = -n_rows % BLOCK
         features = np.concatenate([features, np.repeat(features[-1:], n_more, axis=0)])
-        with _quietly(), _means_over_cells(self._block) as means:
+        with _quietly(), _means_over_cells(self._blocks) as means:
             last = self._model.get_embeddings(features)
-        embedding = np.asarray(last if self._block is None else means)
+        embedding = np.asarray(np.mean(means, axis=0) if self._blocks else last)
         return embedding.reshape(self.n_estimators, n_rows + n_more, -1)[:, :n_rows]
 
 
-def _block_of(network, layer):
-    """Return a layer by its number from 1, or the one three quarters of the way."""
+def _choose_blocks(network, layers):
+    """Return layers by their numbers from 1, or those that are taken by default."""
     blocks = getattr(network, "blocks", None)
     if blocks is None:
         raise ValueError(
@@ -109,33 +109,40 @@ def _block_of(network, layer):
             "as v2, v2.5 and v2.6 do; use pooling='target'."
         )
     n_layers = len(blocks)
-    if layer is not None and layer > n_layers:
-        raise ValueError(f"layer={layer}, and the network has {n_layers} layers.")
-    return blocks[(layer or round(DEPTH * n_layers)) - 1]
+    if layers is None:
+        first, last = (max(1, round(depth * n_layers)) for depth in DEPTHS)
+        layers = range(first, last + 1)
+    if max(layers) > n_layers:
+        raise ValueError(
+            f"layers={list(layers)!r}, and the network has {n_layers} layers."
+        )
+    return [blocks[layer - 1] for layer in layers]
 
 
 @contextlib.contextmanager
-def _means_over_cells(block):
-    """Give a list of what a layer puts out, as means over each row's cells.
+def _means_over_cells(blocks):
+    """Give what layers put out, as means over each row's cells.
 
-    One item a pass, of shape (n, d). The target's cell is not among them.
+    A list for each layer, with an array of shape (n, d) for each pass. The target's
+    cell is not among those averaged.
     """
-    means: list = []
-    if block is None:
-        yield means
-        return
     here = threading.get_ident()
+    means: list[list] = [[] for _ in blocks]
 
-    def keep(_, inputs, output):
+    def keep(place, output):
         if threading.get_ident() == here:  # others may use the network meanwhile
             cells = output[0]  # (1, n, columns and target, d)
-            means.append(cells[0, :, :-1].mean(dim=1).float().cpu().numpy())
+            means[place].append(cells[0, :, :-1].mean(dim=1).float().cpu().numpy())
 
-    handle = block.register_forward_hook(keep)
+    handles = [
+        block.register_forward_hook(lambda *call, place=place: keep(place, call[2]))
+        for place, block in enumerate(blocks)
+    ]
     try:
         yield means
     finally:
-        handle.remove()
+        for handle in handles:
+            handle.remove()
 
 
 def find_checkpoint(model_path, task):

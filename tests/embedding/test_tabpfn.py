@@ -1,6 +1,7 @@
 import os
 import pickle
 import random
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -98,33 +99,46 @@ def test_the_targets_cell_is_what_tabpfn_gives(make, X):
     np.testing.assert_allclose(embedding, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("layer", [1, 2])
-def test_the_mean_is_that_of_a_rows_cells_in_a_layer(make, X, layer):
-    embedder = make(max_context=100, layer=layer)
+@pytest.mark.parametrize("layers", [[1], [2], (1, 2), np.array([2, 1, 2])])
+def test_the_mean_is_that_of_a_rows_cells_in_layers(make, X, layers):
+    embedder = make(max_context=100, layers=layers)
     embedding = embedder.fit_transform(X)
-    outputs = []
+    outputs = {}
     direct = tabpfn_itself(embedder, X)
-    block = direct.models_[0].blocks[layer - 1]
-    block.register_forward_hook(lambda *call: outputs.append(call[2][0]))
+    for place, block in enumerate(direct.models_[0].blocks):
+        block.register_forward_hook(
+            lambda *call, place=place: outputs.update({place + 1: call[2][0]})
+        )
     direct.predict(X[:, 1:])
     # Without a cache, the rows of the context come first in the same pass.
-    cells = outputs[-1][0, -len(X) :]
-    expected = cells[:, :-1].mean(dim=1)
+    cells = [outputs[layer][0, -len(X) :, :-1].mean(dim=1) for layer in set(layers)]
+    expected = sum(cells) / len(cells)
     np.testing.assert_allclose(embedding, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_the_layer_is_near_the_end_unless_given(make, X):
-    default = make().fit_transform(X)
-    np.testing.assert_array_equal(default, make(layer=2).fit_transform(X))
-    assert not np.allclose(default, make(layer=1).fit_transform(X))
-    with pytest.raises(ValueError, match="layer=3, and the network has 2 layers"):
-        make(layer=3).fit(X)
+def test_layers_of_the_middle_unless_given(make, X):
+    np.testing.assert_array_equal(
+        make().fit_transform(X), make(layers=[1, 2]).fit_transform(X)
+    )
+    network = SimpleNamespace(blocks=range(1, 13))
+    assert tabpfn_model._choose_blocks(network, None) == [6, 7, 8, 9, 10]
+
+
+@pytest.mark.parametrize("layers", [[], [0], [1.5], [-1], ["last"]])
+def test_layers_that_are_none(make, X, layers):
+    with pytest.raises(ValueError, match="layers must be some of the numbers 1, 2"):
+        make(layers=layers).fit(X)
+
+
+def test_layers_beyond_the_network(make, X):
+    with pytest.raises(ValueError, match="and the network has 2 layers"):
+        make(layers=[3, 1]).fit(X)
 
 
 def test_a_network_without_cells(make, X, monkeypatch):
-    real = tabpfn_model._block_of
+    real = tabpfn_model._choose_blocks
     monkeypatch.setattr(
-        tabpfn_model, "_block_of", lambda network, layer: real(object(), layer)
+        tabpfn_model, "_choose_blocks", lambda network, layers: real(object(), layers)
     )
     with pytest.raises(ValueError, match="use pooling='target'"):
         make().fit(X)
