@@ -36,6 +36,7 @@ def test_means_are_over_seeds_and_then_over_all_tables():
     assert study._cell(found["ALTBI", "raw"], "mean") == ""  # tables are missing
     every = dict.fromkeys(study.DATA, 0.25)
     assert study._cell(every, "mean") == "0.2500"
+    assert study._cell(every, "mean of others") == ""
 
 
 def test_the_summary_is_written(tmp_path):
@@ -46,6 +47,17 @@ def test_the_summary_is_written(tmp_path):
     means = [row for row in rows if row["table"] == "mean" and row["method"] == "ODIM"]
     assert [row["+TabPFN"] for row in means] == ["0.6000", "0.3000"]
     assert means[0]["raw"] == ""
+    assert {row["+TabPFN"] for row in rows if row["table"] in study.OTHERS} == {""}
+
+
+def test_the_other_tables_are_small_and_none_of_the_papers():
+    from skim.datasets._adbench import sizes
+
+    assert not set(study.OTHERS) & set(study.DATA)
+    for name in study.OTHERS:
+        n_rows, n_columns = sizes()[name]
+        assert n_rows < 10_000
+        assert n_columns < 50
 
 
 def test_a_run_is_kept_and_not_repeated(tmp_path, monkeypatch):
