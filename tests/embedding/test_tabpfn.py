@@ -527,6 +527,16 @@ def test_threads_leave_no_trace(make, X):
     assert logging.getLogger("tabpfn").level == before[1]
 
 
+def test_threads_get_their_own_rows(make, X):
+    embedder = make().fit(X)
+    alone = embedder.transform(X)
+    parallel = joblib.Parallel(4, prefer="threads")
+    parts = [slice(i % 30, i % 30 + 40) for i in range(0, 90, 7)]
+    found = parallel(joblib.delayed(embedder.transform)(X[part]) for part in parts)
+    for part, embedding in zip(parts, found, strict=True):
+        np.testing.assert_array_equal(embedding, alone[part])
+
+
 def test_what_was_fitted_decides(make, X):
     embedder = make(n_estimators=2, combine="concat").fit(X)
     embedding = embedder.transform(X)
