@@ -164,8 +164,9 @@ class TabPFNEmbedder(Embedder):
     Values may be missing in the columns that are not predicted.
 
     Embedding does not help on every table. On eight tables of ADBench, the AUROC of
-    :class:`skim.ALTBIDetector` rose on two and fell on six, in the mean from 0.69 to
-    0.65. `python -m benchmarks tabpfn` makes the comparison.
+    :class:`skim.ALTBIDetector` rose on five and fell on three, in the mean from 0.69 to
+    0.71; on others, such as pendigits, it loses much. `python -m benchmarks tabpfn` makes
+    the comparison.
 
     Examples
     --------
