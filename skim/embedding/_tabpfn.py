@@ -165,8 +165,8 @@ class TabPFNEmbedder(Embedder):
 
     Embedding does not help on every table. On eight tables of ADBench, the AUROC of
     :class:`skim.ALTBIDetector` rose on five and fell on three, in the mean from 0.69 to
-    0.71; on others, such as pendigits, it loses much. `python -m benchmarks tabpfn` makes
-    the comparison.
+    0.71; on others, such as pendigits, it loses much. `python -m benchmarks tabpfn`
+    makes the comparison.
 
     Examples
     --------
