@@ -52,6 +52,7 @@ MEANS = {"mean": DATA, "mean of others": OTHERS}
 LINES = [line for title, tables in MEANS.items() for line in (*tables, title)]
 # The embeddings: by the mean over a row's cells, and by the cell of its target.
 POOLING = {"TabPFN": "mean", "TabPFN-target": "target"}
+PAPERS_STEP = "paper's: +EMA +TabPFN"
 # What the summary compares: a title, the representation, and which ALTBI or ODIM.
 COLUMNS = {
     "raw": (RAW, ""),
@@ -59,7 +60,7 @@ COLUMNS = {
     "+TabPFN, target": ("TabPFN-target", ""),
     "paper's: raw": (RAW, "-paper"),
     "paper's: +EMA": (RAW, "-paper+EMA"),
-    "paper's: +EMA +TabPFN": ("TabPFN", "-paper+EMA"),
+    PAPERS_STEP: ("TabPFN", "-paper+EMA"),
     "paper's: +EMA +TabPFN, target": ("TabPFN-target", "-paper+EMA"),
 }
 PUBLISHED = {

@@ -1,7 +1,6 @@
 """The report's pictures, readable in colour and in grey."""
 
 import numpy as np
-import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -9,7 +8,6 @@ from matplotlib.ticker import NullFormatter
 from matplotlib.transforms import Bbox
 
 from benchmarks.detectors import DEEP
-from skim.datasets import load_published_scores
 from skim.datasets._published import METRICS
 from skim.inspection._drawing import tidy
 
@@ -24,15 +22,26 @@ LABELS = {
 GREY = "#b8b8b8"
 
 
-def figures(summary):
-    """Return all pictures by name, those for which there are results."""
+def figures(summary, steps):
+    """Return all pictures by name, those for which there are results.
+
+    Parameters
+    ----------
+    summary : Summary
+    steps : DataFrame
+        Of the ablation.
+
+    Returns
+    -------
+    figures : dict of str to Figure
+    """
     made = {
         "averages": draw_averages(summary),
         "critical_difference": draw_critical_difference(summary),
         "accuracy_and_time": draw_accuracy_and_time(summary),
         "time_and_size": draw_time_and_size(summary),
         "embeddings": draw_embeddings(summary),
-        "ablation": draw_ablation(summary),
+        "ablation": draw_ablation(steps),
     }
     return {name: figure for name, figure in made.items() if figure is not None}
 
@@ -317,40 +326,21 @@ def draw_embeddings(summary):
     return figure
 
 
-ABLATION = {
-    # step: end of the detector's name here, and of the published method's
-    "raw": ("-paper", ""),
-    "+EMA": ("-paper+EMA", "+EMA"),
-    "+EMA\n+embedding": (None, "+EMA+embedding"),
-    "skim's\ndefault": ("", None),
-}
-
-
-def draw_ablation(summary):
+def draw_ablation(steps):
     """The original methods step by step, measured and published, and the default."""
-    table = summary.table("auroc")
-    scores = load_published_scores()
-    methods = [method for method in ("ALTBI", "ODIM") if f"{method}-paper" in table]
-    if not methods or summary.group != "tabular":
+    if steps.empty:
         return None
+    methods = steps.groupby("method", sort=False)
     figure = Figure(figsize=(4 * len(methods) + 1, 3.4), layout="constrained")
     panels = figure.subplots(1, len(methods), squeeze=False, sharey=True)[0]
-    lowest = 1.0
-    for axes, method in zip(panels, methods, strict=True):
-        ends = [end for end, _ in ABLATION.values() if end is not None]
-        run = [f"{method}{end}" for end in ends if f"{method}{end}" in table]
-        sets = table[run].dropna().index
-        columns = [[], []]
-        for end, published in ABLATION.values():
-            name = None if end is None else f"{method}{end}"
-            columns[0].append(table.loc[sets, name].mean() if name in run else np.nan)
-            known = {} if published is None else scores[f"{method}{published}"]
-            columns[1].append(pd.Series(known, dtype=float).reindex(sets).mean())
-        for values, shift, family in zip(
-            columns, (-0.2, 0.2), ("skim", "published"), strict=True
+    for axes, (method, mine) in zip(panels, methods, strict=True):
+        for column, shift, family in (
+            ("measured", -0.2, "skim"),
+            ("published", 0.2, "published"),
         ):
+            values = mine[column].to_numpy()
             bars = axes.bar(
-                np.arange(len(ABLATION)) + shift,
+                np.arange(len(mine)) + shift,
                 values,
                 width=0.38,
                 color=COLOURS[family],
@@ -360,12 +350,15 @@ def draw_ablation(summary):
             )
             labels = ["" if np.isnan(value) else f"{value:.3f}" for value in values]
             axes.bar_label(bars, labels, fontsize=8, padding=2)
-        axes.set_xticks(range(len(ABLATION)), ABLATION)
-        axes.set_xlim(-0.6, len(ABLATION) - 0.4)
-        axes.set_title(f"{method}, the {len(sets)} tables that all have", fontsize=9)
-        lowest = min(lowest, np.nanmin(columns))
+        names = mine["step"].str.replace(" ", "\n")
+        axes.set_xticks(range(len(mine)), names)
+        axes.set_xlim(-0.6, len(mine) - 0.4)
+        title = f"{method}, the {mine['tables'].iloc[0]} tables that all have"
+        if n_embedded := mine["embedded"].max():
+            title += f", {n_embedded} of them embedded"
+        axes.set_title(title, fontsize=9)
         _clean(axes)
-    panels[0].set_ylim(_floor([lowest]))
+    panels[0].set_ylim(_floor([steps[["measured", "published"]].min(axis=None)]))
     panels[0].set_ylabel("mean AUROC")
     _legend(figure, ["skim", "published"])
     return figure

@@ -8,9 +8,10 @@ import typer
 from jinja2 import Environment, PackageLoader
 
 from benchmarks.detectors import DEEP, DETECTORS
+from benchmarks.report._ablation import METHODS, ablation
 from benchmarks.report._compare import compare_with_published
 from benchmarks.report._figures import figures
-from benchmarks.report._summary import REFERENCE, Summary
+from benchmarks.report._summary import REFERENCE, Summary, read_records
 from skim.datasets._published import METRICS
 
 CAPTIONS = {
@@ -23,8 +24,9 @@ CAPTIONS = {
     "ten.",
     "embeddings": "The other data sets, by AUROC; only detectors with a result on "
     "every part that was run.",
-    "ablation": "The original methods, with the EMA warm-up, with embeddings as well, "
-    "and skim's defaults. Bars are missing where nothing was run or published.",
+    "ablation": "The original methods, with the EMA warm-up, with TabPFN's embeddings "
+    "of some tables as well, and skim's defaults. Bars are missing where nothing was "
+    "run or published.",
 }
 
 
@@ -39,24 +41,51 @@ def report(
     reference: Annotated[
         str, typer.Option(help="The detector that the others are compared with.")
     ] = REFERENCE,
+    embedded: Annotated[
+        Path | None,
+        typer.Option(
+            help="What 'python -m benchmarks tabpfn' wrote, for the ablation.",
+        ),
+    ] = None,
 ):
     """Write what the results of a benchmark say, as HTML, CSV and pictures."""
     folder = results if results.is_dir() else results.parent
     try:
         summary = Summary.read(results, reference)
-        page = write_report(summary, output or folder / "report")
+        known = None if embedded is None else read_embedded(embedded)
+        page = write_report(summary, output or folder / "report", embedded=known)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     typer.echo(f"Report written to {page}")
 
 
-def write_report(summary, folder):
+def read_embedded(path):
+    """Read what the study of TabPFN's embeddings found with the papers' settings.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    embedded : dict of str to dict of str to float
+        For each method, the AUROC of the embedded tables.
+    """
+    from benchmarks.tabpfn import PAPERS_STEP, means
+
+    found = means(read_records(path), "auroc")
+    return {method: found[method, PAPERS_STEP] for method in METHODS}
+
+
+def write_report(summary, folder, *, embedded=None):
     """Write a report.
 
     Parameters
     ----------
     summary : Summary
     folder : Path
+    embedded : dict of str to dict of str to float, default=None
+        For ALTBI and ODIM, the AUROC of embedded tables, for the ablation.
 
     Returns
     -------
@@ -68,8 +97,10 @@ def write_report(summary, folder):
         for suffix in ("svg", "png"):
             (folder / f"{name}.{suffix}").unlink(missing_ok=True)
     tables = _write_tables(summary, folder)
+    steps = ablation(summary, embedded)
+    steps.to_csv(folder / "ablation.csv", index=False, float_format="%.5f")
     pictures = []
-    for name, figure in figures(summary).items():
+    for name, figure in figures(summary, steps).items():
         svg = folder / f"{name}.svg"
         figure.savefig(svg, metadata={"Date": None})
         figure.savefig(svg.with_suffix(".png"), dpi=150)

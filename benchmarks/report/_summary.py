@@ -24,6 +24,15 @@ GROUP_NAMES = {
 }
 
 
+def read_records(path):
+    """Read the records of a results.jsonl, or of the one in a folder."""
+    path = Path(path)
+    path = path / "results.jsonl" if path.is_dir() else path
+    if not path.exists():
+        raise ValueError(f"There is no {path}.")
+    return Store(path).read()
+
+
 class Summary:
     """What the records of a run say.
 
@@ -61,11 +70,7 @@ class Summary:
     @classmethod
     def read(cls, path, reference=REFERENCE):
         """Summarise a results.jsonl, or the one in a folder."""
-        path = Path(path)
-        path = path / "results.jsonl" if path.is_dir() else path
-        if not path.exists():
-            raise ValueError(f"There is no {path}.")
-        return cls(Store(path).read(), reference)
+        return cls(read_records(path), reference)
 
     def __init__(self, records, reference=REFERENCE):
         self.reference = reference

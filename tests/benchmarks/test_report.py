@@ -11,8 +11,10 @@ from benchmarks.__main__ import app
 from benchmarks._store import Store
 from benchmarks.detectors import DETECTORS
 from benchmarks.report import Summary, compare_with_published, write_report
+from benchmarks.report._ablation import ablation
 from benchmarks.report._figures import indistinguishable
 from benchmarks.report._page import findings
+from skim.datasets import load_published_scores
 
 TABLES = ("cardio", "wine", "glass", "thyroid", "Pima")
 
@@ -191,6 +193,52 @@ def test_the_page_needs_no_other_file(records, tmp_path):
     assert comparison["published"].notna().all()
     table = pd.read_csv(tmp_path / "report" / "tabular_auroc.csv", index_col=0)
     assert table.loc["wine", "ALTBI"] == 0.905
+
+
+def test_the_ablation_embeds_some_tables():
+    rows = made_up(
+        {"ALTBI-paper": 0.7, "ALTBI-paper+EMA": 0.8, "ALTBI": 0.9}, seeds=[0]
+    )
+    rows += made_up({"ODIM-paper": 0.6, "IForest": 0.5}, seeds=[0])
+    steps = ablation(Summary(rows), {"ALTBI": {"wine": 0.3, "shuttle": 1.0}})
+    steps = steps.set_index(["method", "step"])
+    ours = steps.loc["ALTBI"]
+    assert ours["measured"].to_list() == pytest.approx([0.7, 0.8, 0.7, 0.9])
+    assert ours["embedded"].to_list() == [0, 0, 1, 0]
+    assert set(steps["tables"]) == {5}
+    published = load_published_scores()["ALTBI+EMA+embedding"]
+    mean = np.mean([published[name] for name in TABLES])
+    assert ours.loc["+EMA +embedding", "published"] == pytest.approx(mean)
+    odim = steps.loc["ODIM", "measured"]
+    assert odim["raw"] == pytest.approx(0.6)
+    assert odim.isna().sum() == 3
+
+
+def test_the_ablation_is_over_tables_that_all_steps_have():
+    rows = made_up({"ALTBI-paper": 0.7, "IForest": 0.5})
+    rows += made_up({"ALTBI-paper+EMA": 0.8}, files=TABLES[:3])
+    assert set(ablation(Summary(rows))["tables"]) == {3}
+
+
+def test_embedded_tables_are_read_from_their_study(tmp_path):
+    rows = made_up({"ALTBI-paper": 0.7, "ALTBI-paper+EMA": 0.8})
+    embedded = {"detector": "ALTBI-paper+EMA", "settings": "TabPFN", "auroc": 0.3}
+    for name, records in {
+        "run.jsonl": rows,
+        "study.jsonl": [rows[0] | embedded, rows[1] | embedded | {"settings": "raw"}],
+    }.items():
+        for record in records:
+            Store(tmp_path / name).append(record)
+    command = ["report", str(tmp_path / "run.jsonl"), "--embedded"]
+    result = CliRunner().invoke(app, [*command, str(tmp_path / "study.jsonl")])
+    assert result.exit_code == 0, result.output
+    steps = pd.read_csv(tmp_path / "report" / "ablation.csv").set_index("step")
+    assert steps.loc["+EMA +embedding", "measured"] == pytest.approx(0.704)
+    assert steps.loc["+EMA +embedding", "embedded"] == 1
+    assert (tmp_path / "report" / "ablation.svg").exists()
+    result = CliRunner().invoke(app, [*command, str(tmp_path / "absent.jsonl")])
+    assert result.exit_code == 2
+    assert "There is no" in result.output
 
 
 def test_a_report_without_our_detectors_can_be_written(tmp_path):
