@@ -3,14 +3,15 @@
 import numpy as np
 import pandas as pd
 
+from benchmarks._one_class import METHODS
 from skim.datasets import load_published_scores
 
-METHODS = ("ALTBI", "ODIM")
+EMBEDDED = "+EMA +embedding"
 # A step: the end of the detector's name here, and of the published method's.
 STEPS = {
     "raw": ("-paper", ""),
     "+EMA": ("-paper+EMA", "+EMA"),
-    "+EMA +embedding": (None, "+EMA+embedding"),
+    EMBEDDED: (None, "+EMA+embedding"),
     "skim's default": ("", None),
 }
 
@@ -32,7 +33,8 @@ def ablation(summary, embedded=None):
     -------
     steps : DataFrame
         One row a method and step: "method", "step", "tables", "embedded" (how many
-        of them), "measured" and "published". None if no tables of ADBench were run.
+        of them), "measured" and "published". There are no rows without tables of
+        ADBench that a method was run on by its paper's settings.
     """
     if summary.group != "tabular":
         return pd.DataFrame()
@@ -43,7 +45,7 @@ def ablation(summary, embedded=None):
         run = {
             step: table[f"{method}{end}"]
             for step, (end, _) in STEPS.items()
-            if f"{method}{end}" in table
+            if end is not None and f"{method}{end}" in table
         }
         if "raw" not in run:
             continue
@@ -51,8 +53,8 @@ def ablation(summary, embedded=None):
         known = pd.Series((embedded or {}).get(method, {}), dtype=float)
         known = known[known.index.isin(sets)]
         if len(known) and "+EMA" in run:
-            run["+EMA +embedding"] = run["+EMA"].copy()
-            run["+EMA +embedding"].update(known)
+            run[EMBEDDED] = run["+EMA"].copy()
+            run[EMBEDDED].update(known)
         for step, (_, end) in STEPS.items():
             theirs = {} if end is None else published[f"{method}{end}"]
             rows.append(
@@ -60,7 +62,7 @@ def ablation(summary, embedded=None):
                     "method": method,
                     "step": step,
                     "tables": len(sets),
-                    "embedded": len(known) if "embedding" in step else 0,
+                    "embedded": len(known) if step in run and step == EMBEDDED else 0,
                     "measured": run[step][sets].mean() if step in run else np.nan,
                     "published": pd.Series(theirs, dtype=float).reindex(sets).mean(),
                 }

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 from jinja2 import Environment, PackageLoader
 
+from benchmarks._one_class import METHODS
 from benchmarks.detectors import DEEP, DETECTORS
-from benchmarks.report._ablation import METHODS, ablation
+from benchmarks.report._ablation import ablation
 from benchmarks.report._compare import compare_with_published
 from benchmarks.report._figures import figures
 from benchmarks.report._summary import REFERENCE, Summary, read_records
@@ -94,11 +95,10 @@ def write_report(summary, folder, *, embedded=None):
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name in CAPTIONS:
-        for suffix in ("svg", "png"):
+        for suffix in ("csv", "svg", "png"):
             (folder / f"{name}.{suffix}").unlink(missing_ok=True)
-    tables = _write_tables(summary, folder)
     steps = ablation(summary, embedded)
-    steps.to_csv(folder / "ablation.csv", index=False, float_format="%.5f")
+    tables = _write_tables(summary, steps, folder)
     pictures = []
     for name, figure in figures(summary, steps).items():
         svg = folder / f"{name}.svg"
@@ -130,10 +130,12 @@ def write_report(summary, folder, *, embedded=None):
     return page
 
 
-def _write_tables(summary, folder):
+def _write_tables(summary, steps, folder):
     summary.averages.to_csv(folder / "averages.csv", index=False, float_format="%.5f")
     summary.results.to_csv(folder / "results.csv", index=False, float_format="%.5f")
     summary.failures.to_csv(folder / "failures.csv", index=False)
+    if not steps.empty:
+        steps.to_csv(folder / "ablation.csv", index=False, float_format="%.5f")
     comparisons = {}
     for metric in METRICS:
         table = summary.table(metric)

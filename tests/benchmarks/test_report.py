@@ -200,7 +200,8 @@ def test_the_ablation_embeds_some_tables():
         {"ALTBI-paper": 0.7, "ALTBI-paper+EMA": 0.8, "ALTBI": 0.9}, seeds=[0]
     )
     rows += made_up({"ODIM-paper": 0.6, "IForest": 0.5}, seeds=[0])
-    steps = ablation(Summary(rows), {"ALTBI": {"wine": 0.3, "shuttle": 1.0}})
+    embedded = {"ALTBI": {"wine": 0.3, "shuttle": 1.0}, "ODIM": {"wine": 0.3}}
+    steps = ablation(Summary(rows), embedded)
     steps = steps.set_index(["method", "step"])
     ours = steps.loc["ALTBI"]
     assert ours["measured"].to_list() == pytest.approx([0.7, 0.8, 0.7, 0.9])
@@ -210,6 +211,7 @@ def test_the_ablation_embeds_some_tables():
     mean = np.mean([published[name] for name in TABLES])
     assert ours.loc["+EMA +embedding", "published"] == pytest.approx(mean)
     odim = steps.loc["ODIM", "measured"]
+    assert set(steps.loc["ODIM", "embedded"]) == {0}
     assert odim["raw"] == pytest.approx(0.6)
     assert odim.isna().sum() == 3
 
@@ -242,7 +244,9 @@ def test_embedded_tables_are_read_from_their_study(tmp_path):
 
 
 def test_a_report_without_our_detectors_can_be_written(tmp_path):
+    (tmp_path / "ablation.csv").write_text("of another run")
     page = write_report(Summary(made_up({"Mine": 0.7}, group="own")), tmp_path)
+    assert not (tmp_path / "ablation.csv").exists()
     assert "Mine" in page.read_text()
 
 
