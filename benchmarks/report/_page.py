@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from jinja2 import Environment, PackageLoader
+from matplotlib import rc_context
 
 from benchmarks._one_class import METHODS
 from benchmarks.detectors import DEEP, DETECTORS
@@ -13,6 +14,7 @@ from benchmarks.report._ablation import ablation
 from benchmarks.report._compare import compare_with_published
 from benchmarks.report._figures import figures
 from benchmarks.report._summary import REFERENCE, Summary, read_records
+from benchmarks.tabpfn import PAPERS_STEP, means
 from skim.datasets._published import METRICS
 
 CAPTIONS = {
@@ -72,8 +74,6 @@ def read_embedded(path):
     embedded : dict of str to dict of str to float
         For each method, the AUROC of the embedded tables.
     """
-    from benchmarks.tabpfn import PAPERS_STEP, means
-
     found = means(read_records(path), "auroc")
     return {method: found[method, PAPERS_STEP] for method in METHODS}
 
@@ -102,7 +102,8 @@ def write_report(summary, folder, *, embedded=None):
     pictures = []
     for name, figure in figures(summary, steps).items():
         svg = folder / f"{name}.svg"
-        figure.savefig(svg, metadata={"Date": None})
+        with rc_context({"svg.hashsalt": name}):  # the same results, the same file
+            figure.savefig(svg, metadata={"Date": None})
         figure.savefig(svg.with_suffix(".png"), dpi=150)
         data = base64.b64encode(svg.read_bytes()).decode()
         pictures.append({"name": name, "data": data, "caption": CAPTIONS[name]})
