@@ -121,6 +121,7 @@ def test_what_one_detector_does_to_the_process_is_undone(task):
 
 def test_what_a_detector_started_ends_with_it(task, tmp_path, monkeypatch):
     monkeypatch.setenv("SKIM_TEST_PID_FILE", str(tmp_path / "pid"))
+    run(task("Good"), LIMITS)  # there is a process, whichever tests ran before
     _worker._here.__dict__.pop("child").close()  # the next one knows the variable
     result = run(task("Parent"), Limits(seconds=2))
     assert result["status"] == "timeout"
