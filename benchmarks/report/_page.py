@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 from jinja2 import Environment, PackageLoader
-from matplotlib import rc_context
 
 from benchmarks._one_class import METHODS
+from benchmarks._svg import save_svg
 from benchmarks.detectors import DEEP, DETECTORS
 from benchmarks.report._ablation import ablation
 from benchmarks.report._compare import compare_with_published
@@ -102,8 +102,7 @@ def write_report(summary, folder, *, embedded=None):
     pictures = []
     for name, figure in figures(summary, steps).items():
         svg = folder / f"{name}.svg"
-        with rc_context({"svg.hashsalt": name}):  # the same results, the same file
-            figure.savefig(svg, metadata={"Date": None})
+        save_svg(figure, svg)
         figure.savefig(svg.with_suffix(".png"), dpi=150)
         data = base64.b64encode(svg.read_bytes()).decode()
         pictures.append({"name": name, "data": data, "caption": CAPTIONS[name]})

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from benchmarks._svg import save_svg
 from benchmarks.demo import DATA
 from benchmarks.simulation import _experiments as experiments
 from benchmarks.simulation._figures import draw_experiment
@@ -60,8 +61,7 @@ def simulation(
         for member in members:
             if member.experiment == name and not member.ema:
                 groups[member.value].append(member)
-        figure = draw_experiment(symbol, groups)
-        figure.savefig(output / f"{name}.svg", dpi=100, metadata={"Date": None})
+        save_svg(draw_experiment(symbol, groups), output / f"{name}.svg")
     console.print(_rich_table(table))
     seconds = time.perf_counter() - start
     console.print(f"{seconds:.0f} s. Tables and pictures are in {output}")
