@@ -6,7 +6,9 @@ from typing import NamedTuple
 import joblib
 
 from benchmarks._store import key
-from benchmarks._worker import BEYOND, run
+from benchmarks._worker import BEYOND, finished, run
+
+WORKER_SECONDS = 60  # to wait for the first worker of a cluster
 
 
 class Table(NamedTuple):
@@ -85,7 +87,12 @@ class Plan:
     def add(self, record):
         """Take note of a result."""
         name = record["detector"], record["settings"], record["threads"]
-        if record["status"] in BEYOND and self._counts(record):
+        # Without a limit, memory was short on that machine at that moment.
+        if (
+            record["status"] in BEYOND
+            and self._counts(record)
+            and (record["status"], record["limits"][1]) != ("memory", None)
+        ):
             self._beyond.setdefault(name, []).append(record)
         if record.get("wall"):
             self._walls[record["detector"], record["file"]] = record["wall"]
@@ -165,7 +172,7 @@ def execute(plan, store, *, jobs=1, dask=None, data_home=None):
             how = plan.detectors[task["detector"]]._asdict()
             path = plan.tables[task["file"]].path
             where = {"path": path, "data_home": data_home}
-            yield joblib.delayed(run)({**task, **where, "how": how}, plan.limits)
+            yield joblib.delayed(perform)({**task, **where, "how": how}, plan.limits)
 
     def keep(record):
         store.append(record)
@@ -174,7 +181,15 @@ def execute(plan, store, *, jobs=1, dask=None, data_home=None):
             plan.absent[record["file"]] = record["error"]
         return record
 
-    with _backend(jobs, dask) as parallel:
+    with _place(jobs, dask) as (jobs, perform):
+        # A thread a task: it only waits for the process that does the work.
+        parallel = joblib.Parallel(
+            jobs,
+            backend="threading",
+            pre_dispatch="n_jobs",
+            batch_size=1,
+            return_as="generator_unordered",
+        )
         for record in parallel(calls()):
             yield keep(record)
             while skipped:
@@ -184,15 +199,22 @@ def execute(plan, store, *, jobs=1, dask=None, data_home=None):
 
 
 @contextmanager
-def _backend(jobs, dask):
-    options = {"return_as": "generator_unordered", "batch_size": 1}
+def _place(jobs, dask):
+    """Tell how many tasks can be run at a time, and what runs one and waits for it."""
     if dask is None:
-        # A thread a task: it only waits for the process that does the work.
-        yield joblib.Parallel(
-            jobs, backend="threading", pre_dispatch="n_jobs", **options
-        )
+        yield jobs, run
         return
-    from distributed import Client
+    from distributed import Client, KilledWorker
 
-    with Client(dask) as client, joblib.parallel_config("dask", client=client):
-        yield joblib.Parallel(**options)
+    def perform(task, limits):
+        # A task whose worker is lost is given to another, some times.
+        future = client.submit(run, task, limits, pure=False)
+        try:
+            return future.result()
+        except KilledWorker:
+            why = "its worker ended, and so did those that it was given to next"
+            return finished(task, {"status": "failed", "error": why}, limits)
+
+    with Client(dask) as client:
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        yield sum(client.ncores().values()), perform

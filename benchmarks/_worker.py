@@ -42,6 +42,7 @@ class Child:
 
     def __init__(self, threads):
         self.threads = threads
+        self.n_asked = 0
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self._errors_before = 0
         variables = dict.fromkeys(THREAD_VARIABLES, str(threads))
@@ -99,6 +100,7 @@ class Child:
 
     def ask(self, task, limits):
         """Perform a task and return its record."""
+        self.n_asked += 1
         self._errors_before = os.fstat(self._errors.fileno()).st_size
         try:
             self.process.stdin.write(json.dumps(task) + "\n")
@@ -107,6 +109,9 @@ class Child:
         answer, peak = self.answer(limits._replace(seconds=START_SECONDS))
         if answer == "loaded\n":
             answer, peak = self.answer(limits)
+        elif isinstance(answer, dict) and answer["status"] == "timeout":
+            self.close()  # it is loading still
+            answer = _stopped("no data", f"loading takes {answer['error']}")
         if answer == "started\n":
             answer, peak = self.answer(limits)
         record = json.loads(answer) if isinstance(answer, str) else answer
@@ -188,12 +193,26 @@ def run(task, limits):
     start = time.perf_counter()
     child = _child(limits.threads)
     record = child.ask(task, limits)
+    if record["status"] == "memory" and child.n_asked > 1:
+        # Some of it may be what earlier tasks left behind.
+        _dismiss(child)
+        child = _child(limits.threads)
+        record = child.ask(task, limits)
     if record["status"] in BEYOND or child.process.poll() is not None:
-        child.close()
-        _here.child = None
-    kept = {name: task[name] for name in task if name not in NOT_KEPT}
+        _dismiss(child)
     wall = round(time.perf_counter() - start, 3)
-    return {**kept, **record, "wall": wall, "limits": limits[1:]}
+    return finished(task, {**record, "wall": wall}, limits)
+
+
+def finished(task, record, limits):
+    """Return what is kept of a task, its record and its limits."""
+    kept = {name: task[name] for name in task if name not in NOT_KEPT}
+    return {**kept, **record, "limits": limits[1:]}
+
+
+def _dismiss(child):
+    child.close()
+    _here.child = None
 
 
 def _child(threads):
@@ -205,7 +224,6 @@ def _child(threads):
         child = _here.child = Child(threads)
         ready, _ = child.answer(Limits(seconds=START_SECONDS))
         if not isinstance(ready, str):
-            child.close()
-            _here.child = None
+            _dismiss(child)
             raise RuntimeError(f"A process for tasks did not start: {ready['error']}")
     return child

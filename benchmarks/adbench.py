@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,7 @@ from skim.datasets._adbench import (
 )
 
 MAX_ERRORS = 10  # that are shown at the end
+LINE_SECONDS = 60  # between lines where nothing can be drawn anew
 
 
 def choose_tables(names, *, data_home=None, local=False):
@@ -165,6 +167,7 @@ def adbench(
     home = None if data_home is None else str(data_home.resolve())
     limits = Limits(threads, timeout or None, memory or None)
     store = Store(output / "results.jsonl")
+    plan = None
     try:
         tables = choose_tables(data or ["tabular"], data_home=home, local=local)
         if not tables:
@@ -188,12 +191,13 @@ def adbench(
             options = {"jobs": jobs, "dask": dask, "data_home": home}
             counts = watch(plan, execute(plan, store, **options), console)
     except (ValueError, OSError) as error:
-        raise typer.BadParameter(str(error)) from error
+        if plan is None:
+            raise typer.BadParameter(str(error)) from error
+        _stop(console, store, 1, error)
+    except RuntimeError as error:
+        _stop(console, store, 1, error)
     except KeyboardInterrupt:
-        console.print(
-            f"Stopped. {store.path} has what is done; the same command goes on."
-        )
-        raise typer.Exit(130) from None
+        _stop(console, store, 130)
     seconds = time.perf_counter() - start
     told = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
     console.print(
@@ -202,11 +206,18 @@ def adbench(
     )
 
 
+def _stop(console, store, code, error=None):
+    why = "" if error is None else f": {error}"
+    kept = f"{store.path} has what is done; the same command goes on."
+    console.print(f"Stopped{why}. {kept}", markup=False, highlight=False)
+    raise typer.Exit(code) from error
+
+
 def _check(detector):
     """Say early, and whose fault it is, if a detector cannot be made."""
     try:
-        detector.build()
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        detector.build(seed=0)
+    except Exception as error:  # whatever a module of the user's own raises
         what = f"{detector.name} ({detector.path})"
         raise ValueError(f"{what} cannot be made: {error}") from error
 
@@ -223,7 +234,10 @@ def watch(plan, records, console):
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, refresh_per_second=2) as progress:
+    # Tasks may take minutes, so the speed is that of the whole run.
+    options = {"refresh_per_second": 2, "speed_estimate_period": float("inf")}
+    told = console.get_time()
+    with Progress(*columns, console=console, **options) as progress:
         total = sum(weights.values())
         bar = progress.add_task("Measuring", total=total, done=0, n=len(weights))
         for record in records:
@@ -239,8 +253,17 @@ def watch(plan, records, console):
                 description=f"{record['detector']} on {record['file']}"
                 + (f" ({failed} failed)" if failed else ""),
             )
+            if not console.is_terminal and console.get_time() - told >= LINE_SECONDS:
+                told = console.get_time()
+                console.print(_line(progress.tasks[0]), highlight=False)
     for error, n in errors.most_common(MAX_ERRORS):
         console.print(f"{n} × {error}", markup=False, highlight=False)
     if len(errors) > MAX_ERRORS:
         console.print(f"... and {len(errors) - MAX_ERRORS} other errors")
     return counts
+
+
+def _line(task):
+    left = task.time_remaining
+    more = "" if left is None else f", {timedelta(seconds=left)} left"
+    return f"{task.fields['done']} of {task.fields['n']}{more}"

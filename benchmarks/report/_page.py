@@ -4,6 +4,7 @@ import base64
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 from jinja2 import Environment, PackageLoader
 
@@ -15,6 +16,7 @@ from benchmarks.report._compare import compare_with_published
 from benchmarks.report._figures import figures
 from benchmarks.report._summary import REFERENCE, Summary, read_records
 from benchmarks.tabpfn import PAPERS_STEP, means
+from skim.datasets._adbench import nearest
 from skim.datasets._published import METRICS
 
 CAPTIONS = {
@@ -24,7 +26,7 @@ CAPTIONS = {
     "left. A bar joins those whose ranks the data cannot tell apart.",
     "accuracy_and_time": "Accuracy against time. Up and to the left is better.",
     "time_and_size": "Time against the size of the data; medians of half powers of "
-    "ten.",
+    "ten. Tasks that ran out of time are not in it.",
     "embeddings": "The other data sets, by AUROC; only detectors with a result on "
     "every part that was run.",
     "ablation": "The original methods, with the EMA warm-up, with TabPFN's embeddings "
@@ -55,6 +57,9 @@ def report(
     folder = results if results.is_dir() else results.parent
     try:
         summary = Summary.read(results, reference)
+        if reference not in summary.families and reference != REFERENCE:
+            near = nearest(reference, list(summary.families))
+            raise ValueError(f"There is no result of {reference!r}. {near}")
         known = None if embedded is None else read_embedded(embedded)
         page = write_report(summary, output or folder / "report", embedded=known)
     except ValueError as error:
@@ -139,7 +144,7 @@ def _write_tables(summary, steps, folder):
     comparisons = {}
     for metric in METRICS:
         table = summary.table(metric)
-        table.to_csv(folder / f"tabular_{metric}.csv", float_format="%.4f")
+        table.to_csv(folder / f"{summary.group}_{metric}.csv", float_format="%.4f")
         comparison = compare_with_published(summary.results, metric)
         path = folder / f"published_{metric}.csv"
         comparison.to_csv(path, index=False, float_format="%.4f")
@@ -162,6 +167,7 @@ def _cells(results, comparison, metric):
                 "measured": by_detector[name][metric],
                 "difference": differences.get((title, group, name)),
                 "parts": by_detector[name]["parts"],
+                "seeds": by_detector[name]["seeds"],
             }
             for name in detectors
         ]
@@ -217,10 +223,14 @@ def findings(summary):
 
 def _incomplete(rows, reference):
     for row in rows.itertuples():
+        beside = (
+            f", where {reference} has {row.reference_auroc:.4f} on the same ones"
+            if row.detector != reference and not np.isnan(row.reference_auroc)
+            else ""
+        )
         yield (
             f"{row.detector} has results on {row.n_sets} sets only: AUROC "
-            f"{row.auroc:.4f}, where {reference} has {row.reference_auroc:.4f} on the "
-            "same ones."
+            f"{row.auroc:.4f}{beside}."
         )
 
 

@@ -37,9 +37,10 @@ class Summary:
     """What the records of a run say.
 
     Of a detector that was run with several settings, or numbers of threads, the last
-    ones count. A file that fewer than half of the detectors of its group were run on
-    is left out: the run was cut short there. A detector that failed on one part of a
-    data set has no value for the data set, so that all values are over the same parts.
+    ones count, and of a file of one's own, its last version. A file that fewer than
+    half of the detectors of its group were run on is left out: the run was cut short
+    there. A detector that failed on one part of a data set has no value for the data
+    set, so that all values are over the same parts.
 
     Parameters
     ----------
@@ -61,7 +62,8 @@ class Summary:
     left_out : list of str
         The files that were left out.
     replaced : list of str
-        Detectors of which earlier settings were left out.
+        Detectors of which earlier settings, and data sets of one's own of which
+        earlier versions, were left out.
     group : str
         The group that averages are over: the tables of ADBench if there are any,
         or else the one with most data sets.
@@ -77,7 +79,9 @@ class Summary:
         frame = pd.DataFrame(records)
         if frame.empty or not (frame["status"] == "ok").any():
             raise ValueError("There is no result to report.")
-        frame, self.replaced = _last_settings(frame)
+        frame, detectors = _last_settings(frame)
+        frame, files = _last_versions(frame)
+        self.replaced = detectors + files
         self.families = dict(zip(frame["detector"], frame["family"], strict=True))
         tried = frame["status"] != "no data"
         self.left_out = _hardly_begun(frame[tried])
@@ -121,7 +125,8 @@ class Summary:
 
         "complete" tells whether there is a result on every one of them; the means
         of the others are over fewer sets, and `reference_auroc` and
-        `reference_auprc` are those of the reference on the same ones.
+        `reference_auprc` are those of the reference on the same ones, NaN if it has
+        not got all of them.
         "median_seconds" counts a task that ran out of time with its limit.
         """
         tables = {metric: self.table(metric) for metric in METRICS}
@@ -133,7 +138,7 @@ class Summary:
                 done = table[name].notna()
                 row[metric] = table[name][done].mean()
                 beside = table.get(self.reference, pd.Series(np.nan, table.index))
-                row[f"reference_{metric}"] = beside[done].mean()
+                row[f"reference_{metric}"] = beside[done].mean(skipna=False)
             row["n_sets"] = int(done.sum())
             row["complete"] = bool(done.all())
             row["seeds"] = mine[mine["detector"] == name]["seeds"].min()
@@ -192,6 +197,14 @@ def _last_settings(frame):
     return frame[kept], sorted(frame["detector"][~kept].unique())
 
 
+def _last_versions(frame):
+    """Keep the last version of each file of one's own."""
+    own = frame["group"] == "own"
+    last = frame[own].groupby("dataset")["file"].transform("last")
+    kept = ~own | (frame["file"] == last.reindex(frame.index))
+    return frame[kept], sorted(frame["dataset"][~kept].unique())
+
+
 def _hardly_begun(frame):
     n_detectors = frame.groupby("group")["detector"].nunique()
     tried = frame.groupby(["group", "file"])["detector"].nunique()
@@ -204,9 +217,10 @@ def _times(frame):
     frame = frame[frame["status"].isin(["ok", "timeout"])]
     if "cpu_seconds" not in frame:
         frame = frame.assign(cpu_seconds=np.nan)
+    columns = (frame["status"], frame["limits"], frame["threads"])
     limits = [
-        limit[0] if status == "timeout" else np.nan
-        for status, limit in zip(frame["status"], frame["limits"], strict=True)
+        limit[0] * threads if status == "timeout" else np.nan  # is one a thread
+        for status, limit, threads in zip(*columns, strict=True)
     ]
     seconds = frame["cpu_seconds"].fillna(pd.Series(limits, frame.index))
     names = ["group", "detector", "file"]

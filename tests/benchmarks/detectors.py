@@ -1,10 +1,12 @@
 """Detectors that behave in ways the benchmark has to cope with."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -47,6 +49,25 @@ class Greedy(Good):
             while True:
                 self.hoard.append(np.ones(2_000_000))
                 time.sleep(0.01)
+        return super().fit(X)
+
+
+class Leaky(Good):
+    """Leaves in the process what it took."""
+
+    hoard: ClassVar = []
+
+    def fit(self, X):
+        if len(X) > 100:
+            self.hoard.append(np.ones(200_000_000))
+        return super().fit(X)
+
+
+class KillerOfWorkers(Good):
+    def fit(self, X):
+        if len(X) > 100:
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(1000)
         return super().fit(X)
 
 

@@ -83,6 +83,19 @@ def test_the_last_settings_count():
     assert value == 0.905
 
 
+def test_the_last_version_of_ones_own_file_counts():
+    kinds = {"group": "own", "seeds": [0]}
+    rows = made_up({"Mine": 0.2, "Other": 0.3}, files=["a@1", "b@1"], **kinds)
+    rows += made_up({"Mine": 1.0, "New": 0.4}, files=["a@2"], **kinds)
+    for row in rows:
+        row["dataset"] = row["file"][0]
+    summary = Summary(rows, reference="Mine")
+    table = summary.table("auroc")
+    assert table.loc["a"].dropna().to_dict() == {"Mine": 1.0, "New": 0.4}
+    assert table.loc["b", "Mine"] == 0.2
+    assert summary.replaced == ["a"]
+
+
 def test_the_report_says_what_was_replaced(tmp_path):
     rows = made_up({"ALTBI": 0.5}, settings="old") + made_up({"ALTBI": 0.9})
     rows += [row | {"detector": "Mine", "threads": 2} for row in made_up({"Mine": 0.3})]
@@ -130,6 +143,35 @@ def test_running_out_of_time_counts_as_the_limit():
     summary = Summary(rows)
     assert summary.averages.set_index("detector").loc["VAE", "median_seconds"] == 600
     assert any("VAE 600.0 times (5 sets)" in each for each in findings(summary))
+
+
+def test_the_limit_is_one_a_thread():
+    rows = made_up({"VAE": 0.8}, seeds=[0])
+    for row in rows:
+        row |= {"threads": 4}
+    late = rows[0] | {"status": "timeout", "error": "late", "limits": [100, None]}
+    del late["cpu_seconds"]
+    summary = Summary([*rows[1:], late])
+    assert summary.seconds("VAE")["cardio"] == 400
+
+
+def test_an_incomplete_reference_is_not_compared_where_it_has_nothing(records):
+    summary = Summary(records, reference="kNN")
+    averages = summary.averages.set_index("detector")
+    assert np.isnan(averages.loc["ALTBI", "reference_auroc"])
+    assert averages.loc["kNN", "reference_auroc"] == pytest.approx(0.955)
+    (told,) = [each for each in findings(summary) if "3 sets only" in each]
+    assert told.endswith("AUROC 0.9550.")
+
+
+def test_an_unknown_reference_gets_the_nearest(records, tmp_path):
+    for record in records:
+        Store(tmp_path / "results.jsonl").append(record)
+    arguments = ["report", str(tmp_path), "--reference", "IForst"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert "'IForest'" in result.output
+    assert not (tmp_path / "report").exists()
 
 
 def test_critical_difference_is_nemenyis():
@@ -188,6 +230,7 @@ def test_the_page_needs_no_other_file(records, tmp_path):
     assert "ALTBI (0.9050) is number 1 of the 3 detectors" in html
     assert "kNN has results on 3 sets only" in html
     assert "&lt;too late&gt;" in html
+    assert 'title="2 seeds, 2 of 10 parts"' in html
     assert "nan" not in html.split("<h2>Averages over")[1].split("<figure")[0]
     comparison = compare_with_published(tmp_path, "auprc")
     assert comparison["published"].notna().all()
@@ -247,6 +290,7 @@ def test_a_report_without_our_detectors_can_be_written(tmp_path):
     (tmp_path / "ablation.csv").write_text("of another run")
     page = write_report(Summary(made_up({"Mine": 0.7}, group="own")), tmp_path)
     assert not (tmp_path / "ablation.csv").exists()
+    assert (tmp_path / "own_auroc.csv").exists()
     assert "Mine" in page.read_text()
 
 

@@ -1,5 +1,6 @@
 """The runner: isolated tasks, durable results, resuming, Dask."""
 
+import io
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import time
 import numpy as np
 import psutil
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from benchmarks import _worker
@@ -17,7 +19,7 @@ from benchmarks.__main__ import app
 from benchmarks._runner import Plan, Table, execute
 from benchmarks._store import Store
 from benchmarks._worker import Limits, run
-from benchmarks.adbench import choose_tables
+from benchmarks.adbench import choose_tables, watch
 from benchmarks.detectors import choose
 
 HERE = "tests.benchmarks.detectors"
@@ -114,6 +116,13 @@ def test_a_bad_task_is_recorded_and_the_next_goes_well(task, name, status, messa
     assert run(task("Good"), LIMITS)["status"] == "ok"
 
 
+def test_what_others_left_in_memory_is_not_the_detectors_fault(task):
+    assert run(task("Leaky"), LIMITS)["peak_gb"] > 1.6
+    result = run(task("Good"), Limits(gigabytes=1.5))
+    assert result["status"] == "ok"
+    assert result["peak_gb"] < 1.5
+
+
 def test_what_one_detector_does_to_the_process_is_undone(task):
     assert run(task("Meddler"), LIMITS)["status"] == "ok"
     assert run(task("Probe"), LIMITS)["status"] == "ok"
@@ -138,6 +147,17 @@ def test_missing_data_is_not_the_detectors_fault(task, tmp_path):
     result = run(task("Good") | {"path": str(tmp_path / "nothing.npz")}, LIMITS)
     assert result["status"] == "no data"
     assert result["limits"] == (None, None)
+
+
+def test_slow_data_is_not_the_detectors_fault(task, tmp_path, monkeypatch):
+    run(task("Good"), LIMITS)
+    monkeypatch.setattr(_worker, "START_SECONDS", 0.1)
+    os.mkfifo(tmp_path / "slow.npz")  # nobody ever writes to it
+    result = run(task("Good") | {"path": str(tmp_path / "slow.npz")}, LIMITS)
+    assert result["status"] == "no data"
+    assert "loading takes more than 0.1 s" in result["error"]
+    monkeypatch.undo()
+    assert run(task("Good"), LIMITS)["status"] == "ok"
 
 
 def test_missing_data_is_asked_for_once_a_run(tmp_path, own_data):
@@ -175,6 +195,12 @@ def test_what_is_hopeless_is_not_tried():
     plan.add(late)
     hopeless = [(t["file"], t["seed"]) for t in plan.todo if plan.hopeless(t)]
     assert hopeless == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
+
+
+def test_memory_that_was_short_once_says_nothing_of_other_tasks():
+    plan = make_plan({"a": (100, 5), "b": (200, 5)}, ["Good"], n_seeds=2)
+    plan.add(plan.todo[0] | {"status": "memory", "error": "", "limits": (None, None)})
+    assert not any(plan.hopeless(task) for task in plan.todo)
 
 
 def test_sizes_of_parts_are_not_relied_on():
@@ -247,6 +273,34 @@ def test_a_killed_run_loses_nothing(tmp_path, own_data):
     assert sorted(line["seed"] for line in lines) == list(range(6))
 
 
+def test_time_left_is_told_of_tasks_that_take_long():
+    now = 0.0
+    console = Console(file=io.StringIO(), width=80, get_time=lambda: now)
+    plan = make_plan({"a": (10, 2)}, ["Good"], n_seeds=4)
+
+    def records():
+        nonlocal now
+        for task in plan.todo:
+            now += 90
+            yield task | {"status": "ok"}
+
+    assert watch(plan, records(), console) == {"ok": 4}
+    lines = console.file.getvalue().splitlines()
+    assert lines[:3] == ["1 of 4", "2 of 4, 0:03:00 left", "3 of 4, 0:01:30 left"]
+
+
+def test_a_full_disk_ends_a_run_in_good_order(tmp_path, own_data, monkeypatch):
+    def fail(self, record):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Store, "append", fail)
+    arguments = ["--detector", f"{HERE}:Good", "--output", tmp_path / "out"]
+    result = invoke("--data", own_data[0], *arguments)
+    assert result.exit_code == 1
+    assert "Stopped: [Errno 28] No space left on device" in result.output
+    assert "Invalid value" not in result.output
+
+
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
@@ -258,6 +312,7 @@ def test_a_killed_run_loses_nothing(tmp_path, own_data):
         ("--data", "tabluar", "'tabular'"),
         ("--data", "no_such_file.npz", "no data set"),
         ("--detector", f"{HERE}:Demanding", "required"),
+        ("--detector", "tests.benchmarks.mistaken:Any", "mistaken"),
         ("--timeout", "-1", "greater than"),
     ],
 )
@@ -315,20 +370,19 @@ def test_data_sets_in_parts_are_all_taken():
     ]
 
 
-@pytest.mark.filterwarnings("default")  # a killed worker makes distributed talk
-def test_a_dask_cluster_loses_a_worker_and_nothing_else(tmp_path, own_data):
+def local_cluster(n_workers):
     from distributed import LocalCluster
 
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    return LocalCluster(n_workers=n_workers, **options)
+
+
+@pytest.mark.filterwarnings("default")  # a killed worker makes distributed talk
+def test_a_dask_cluster_loses_a_worker_and_nothing_else(tmp_path, own_data):
     (table,) = choose_tables([str(own_data[0])])
     plan = Plan([table], choose([f"{HERE}:slow"]), 12, [], LIMITS)
     store = Store(tmp_path / "results.jsonl")
-    options = {
-        "n_workers": 2,
-        "threads_per_worker": 1,
-        "processes": True,
-        "dashboard_address": None,
-    }
-    with LocalCluster(**options) as cluster:
+    with local_cluster(n_workers=2) as cluster:
         address = cluster.scheduler_address
         victim = cluster.workers[0].pid
         for i, _ in enumerate(execute(plan, store, dask=address)):
@@ -337,3 +391,36 @@ def test_a_dask_cluster_loses_a_worker_and_nothing_else(tmp_path, own_data):
     records = store.read()
     assert sorted(each["seed"] for each in records) == list(range(12))
     assert {each["status"] for each in records} == {"ok"}
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_task_that_ends_its_workers_is_recorded_and_the_rest_goes_on(
+    tmp_path, own_data
+):
+    import dask
+
+    output = tmp_path / "out"
+    arguments = ["--data", own_data[0], "--output", output, "--seeds", 1]
+    for name in ("KillerOfWorkers", "Good"):
+        arguments += ["--detector", f"{HERE}:{name}"]
+    settings = {"distributed.scheduler.allowed-failures": 1}
+    with dask.config.set(settings), local_cluster(n_workers=1) as cluster:
+        result = invoke(*arguments, "--dask", cluster.scheduler_address)
+    assert result.exit_code == 0, result.output
+    records = {
+        each["detector"]: each for each in Store(output / "results.jsonl").read()
+    }
+    assert records["Good"]["status"] == "ok"
+    assert records["KillerOfWorkers"]["status"] == "failed"
+    assert "its worker ended" in records["KillerOfWorkers"]["error"]
+
+
+def test_a_cluster_that_is_not_there_is_told(tmp_path, own_data):
+    import dask
+
+    arguments = ["--data", own_data[0], "--detector", f"{HERE}:Good"]
+    arguments += ["--output", tmp_path / "out", "--dask", "tcp://127.0.0.1:9"]
+    with dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}):
+        result = invoke(*arguments)
+    assert result.exit_code == 1
+    assert "tcp://127.0.0.1:9" in result.output
