@@ -312,7 +312,6 @@ def test_a_full_disk_ends_a_run_in_good_order(tmp_path, own_data, monkeypatch):
         ("--data", "tabluar", "'tabular'"),
         ("--data", "no_such_file.npz", "no data set"),
         ("--detector", f"{HERE}:Demanding", "required"),
-        ("--detector", "tests.benchmarks.mistaken:Any", "mistaken"),
         ("--timeout", "-1", "greater than"),
     ],
 )
@@ -320,6 +319,15 @@ def test_unknown_names_are_refused(tmp_path, option, value, message):
     result = invoke(option, value, "--output", tmp_path / "out")
     assert result.exit_code == 2
     assert message in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_module_that_cannot_be_imported_is_told(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mistaken.py").write_text("class Mine(:\n    pass\n")
+    result = invoke("--detector", "mistaken:Mine", "--output", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "invalid syntax" in result.output
     assert not (tmp_path / "out").exists()
 
 

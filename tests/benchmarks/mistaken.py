@@ -1,3 +1,0 @@
-"""A module of one's own that cannot be imported."""
-
-raise LookupError("there is a mistake in this module")
