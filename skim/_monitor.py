@@ -73,7 +73,7 @@ class Monitor:
             Whether a callback asks to end the training.
         """
         values = losses.cpu().numpy()
-        quantiles = np.quantile(values, QUANTILES)
+        quantiles = quantiles_of(values)
         self._entries.append((epoch, update, batch_size, *quantiles, criterion))
         if separation is None:
             # Rows are in random order: the first of each member are as good as any.
@@ -131,6 +131,13 @@ class Monitor:
         state = f"{done}" if self.total is None else progress_bar(done, self.total)
         sys.stderr.write(f"\r{self.name} {state} median loss {loss:.3f} ")
         sys.stderr.flush()
+
+
+def quantiles_of(values):
+    """Return what `np.quantile` returns for `QUANTILES`, in a fraction of the time."""
+    order = np.sort(values, axis=None)
+    places = np.array(QUANTILES) * (order.size - 1)
+    return np.interp(places, np.arange(order.size), order)
 
 
 def progress_bar(done, total, width=30):

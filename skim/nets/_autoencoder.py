@@ -128,8 +128,8 @@ class StackedAutoencoder:
 def _activation_backward(activation, grad, output):
     """Multiply `grad`, in place, by phi' as a function of phi's output."""
     if activation == "tanh":
-        torch.ops.aten.tanh_backward(grad, output, grad_input=grad)
+        torch.ops.aten.tanh_backward.grad_input(grad, output, grad_input=grad)
     elif activation == "sigmoid":
-        torch.ops.aten.sigmoid_backward(grad, output, grad_input=grad)
+        torch.ops.aten.sigmoid_backward.grad_input(grad, output, grad_input=grad)
     elif activation == "relu":
-        torch.ops.aten.threshold_backward(grad, output, 0.0, grad_input=grad)
+        torch.ops.aten.threshold_backward.grad_input(grad, output, 0.0, grad_input=grad)

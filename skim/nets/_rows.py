@@ -24,7 +24,7 @@ class RowStream:
 
     def take(self, size):
         """Return the next batch, of shape (M, p, size); `size` is at most n."""
-        n_rows, n_features = self.X.shape
+        n_rows = len(self.X)
         if self._position + size > n_rows:
             self._orders = torch.stack(
                 [
@@ -37,8 +37,7 @@ class RowStream:
             self._position = 0
         rows = self._orders[:, self._position : self._position + size]
         self._position += size
-        batch = self.X.index_select(0, rows.reshape(-1))
-        return batch.view(-1, size, n_features).transpose(1, 2).contiguous()
+        return torch.embedding(self.X, rows).transpose(1, 2).contiguous()
 
     def export(self):
         """Return where the stream is."""
