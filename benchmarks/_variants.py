@@ -11,7 +11,7 @@ from skim import ALTBIDetector
 from skim._criteria import loss_entropy
 from skim._scaling import InputScaler
 from skim._staging import losses_at
-from skim._stopping import moments_until
+from skim._stopping import best_epoch, is_over, moments_until
 from skim.separation import separation
 
 
@@ -195,7 +195,11 @@ EARLIEST = {
 PASSES = {
     f"entropy, from {passes} passes on or epoch 25": passes for passes in (25, 100)
 }
-UNBEATEN = "entropy, the first that lasts until three times the epochs"
+PATIENCES = {
+    "entropy, with a patience of 1.5": 1.5,
+    "entropy, with a patience of 3": 3,
+    "entropy, of all epochs": None,
+}
 LAST = "the last epoch"
 RECOMBINED = (
     DEFAULT[:2],
@@ -203,23 +207,29 @@ RECOMBINED = (
     *(("snapshots", name) for name in BURN_INS),
     *(("scaling of losses", name) for name in SCALINGS),
     *(("members", name) for name in FEWER),
-    *(("end", name) for name in (*CRITERIA, *EARLIEST, *PASSES, UNBEATEN, LAST)),
+    *(("end", name) for name in (*CRITERIA, *EARLIEST, *PASSES, *PATIENCES, LAST)),
 )
 
 
-def best_of(moments, values, first):
-    """Return the moment, from `first` on, with the largest value."""
-    values = np.where(np.array(moments) < first, np.nan, values)
-    return moments[-1] if np.isnan(values).all() else moments[np.nanargmax(values)]
+def best_of(moments, values, first, patience):
+    """Return the moment, from `first` on, that the default's rule would end at.
 
-
-def first_unbeaten(moments, values, first):
-    """Return the first best moment that is still the best at three times its epoch."""
-    for n_seen in range(1, len(moments) + 1):
-        best = best_of(moments[:n_seen], values[:n_seen], first)
-        if 3 * best <= moments[n_seen - 1]:
-            return best
-    return best
+    Parameters
+    ----------
+    moments : list of int
+        Epochs that a training can be stopped after.
+    values : ndarray
+        What is best where it is largest, at each of them.
+    first : int
+    patience : float or None
+    """
+    criterion = np.full(moments[-1], np.nan)
+    for moment, value in zip(moments, values, strict=True):
+        if is_over(criterion[: moment - 1], patience):
+            break
+        if moment >= first:
+            criterion[moment - 1] = value
+    return best_epoch(criterion)
 
 
 def recombined(detector, X, rows, watched):
@@ -240,7 +250,8 @@ def recombined(detector, X, rows, watched):
     scores : dict
         From each of `RECOMBINED` to scores that are high for outliers.
     """
-    detector.set_params(store_stages=True).fit(X)
+    patience = detector.patience
+    detector.set_params(store_stages=True, patience=None).fit(X)
     scaled = detector.scaler_.transform(X[np.r_[rows, watched]])
     moments = moments_until(detector.epochs)
     kept = sorted({*moments, detector.epochs})
@@ -253,11 +264,15 @@ def recombined(detector, X, rows, watched):
         used = ALTBIDetector(burn_in=burn_in, n_snapshots=detector.n_snapshots)
         return of[np.isin(kept, used._snapshots_until(end))]
 
+    first = detector._earliest_end(len(X))
+
+    def best(values, first=first, patience=patience):
+        return best_of(moments, values, first, patience)
+
     def ended(end):
         return _mean(until(end))
 
-    first = detector._earliest_end(len(X))
-    end = best_of(moments, entropy, first)
+    end = best(entropy)
     at_end = until(end)
     found = {DEFAULT[:2]: _mean(at_end)}
     for variant, combine in COMBINATIONS.items():
@@ -269,15 +284,16 @@ def recombined(detector, X, rows, watched):
         found["scaling of losses", name] = _mean(scale(at_end, seen_at_end))
     for name, n_members in FEWER.items():
         own = negative_entropy(at_moments[:, :n_members])
-        own_losses = until(best_of(moments, own, first))
+        own_losses = until(best(own))
         found["members", name] = _mean(own_losses[:, :n_members])
     for name, judge in CRITERIA.items():
-        found["end", name] = ended(best_of(moments, judge(at_moments), first))
+        found["end", name] = ended(best(judge(at_moments)))
     for name, epoch in EARLIEST.items():
-        found["end", name] = ended(best_of(moments, entropy, epoch))
+        found["end", name] = ended(best(entropy, first=epoch))
     for name, passes in PASSES.items():
         earliest = detector._earliest_end(len(X), passes)
-        found["end", name] = ended(best_of(moments, entropy, earliest))
-    found["end", UNBEATEN] = ended(first_unbeaten(moments, entropy, first))
+        found["end", name] = ended(best(entropy, first=earliest))
+    for name, other in PATIENCES.items():
+        found["end", name] = ended(best(entropy, patience=other))
     found["end", LAST] = ended(detector.epochs)
     return {variant: found[variant] for variant in RECOMBINED}

@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skim._resuming import ResumableDetector
 from skim._spacing import evenly_spaced
-from skim._stopping import Kept, KeptUntilBest, best_epoch, moments_until
+from skim._stopping import Kept, KeptUntilBest, best_epoch, is_over, moments_until
 from skim._vae import VAEDetector
 
 # What `min_epochs="auto"` waits for: so many epochs, or so many passes over the rows.
@@ -46,8 +46,8 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         quarter of that.
 
     epochs : int, default=100
-        Number of epochs, of which `stopping` chooses one as the end, or all of which
-        count. How long to train is the one choice that matters most.
+        Number of epochs, all of which count, or the largest number, if `stopping`
+        chooses one as the end. How long to train is the one choice that matters most.
 
     updates_per_epoch : int, default=5
         Number of updates in an epoch, whatever the number of rows.
@@ -79,6 +79,11 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         little. "auto" is 25, or the epoch by whose end the rows have been seen 50
         times on average if that comes first, as in small tables; but never one of
         the warm-up.
+
+    patience : float or None, default=2.0
+        How long to wait for an end that is better by the criterion: the training is
+        over when it has taken so many times the epochs up to the best one. None
+        always trains for all `epochs`.
 
     burn_in : float, default=0.4
         Part of the epochs, up to that end, before the first snapshot is kept.
@@ -222,6 +227,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
         ],
+        "patience": [Interval(Real, 1, None, closed="left"), None],
         "burn_in": [Interval(Real, 0, 1, closed="left")],
         "n_snapshots": [Interval(Integral, 1, None, closed="left")],
         "rescale": [StrOptions({"minmax"}), None],
@@ -242,6 +248,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         keep_quantile=0.92,
         stopping="entropy",
         min_epochs="auto",
+        patience=2.0,
         burn_in=0.4,
         n_snapshots=11,
         rescale=None,
@@ -270,6 +277,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         self.keep_quantile = keep_quantile
         self.stopping = stopping
         self.min_epochs = min_epochs
+        self.patience = patience
         self.burn_in = burn_in
         self.n_snapshots = n_snapshots
         self.rescale = rescale
@@ -376,6 +384,8 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     def _train(self, run, monitor):
         kept = Kept(self, run) if self.stopping is None else KeptUntilBest(self, run)
         for epoch in range(run.n_epochs + 1, self.epochs + 1):
+            if kept.is_over:
+                break
             losses = self._train_epoch(run, epoch)
             run.check_finite(losses)
             stop = monitor.record(
@@ -393,6 +403,11 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
                 break
         self.snapshot_epochs_, run.snapshots = kept.snapshots()
         self.best_epoch_ = int(self.snapshot_epochs_[-1])
+
+    def _is_over(self):
+        if self.stopping is None:
+            return False
+        return is_over(self.history_["criterion"], self.patience)
 
     def _train_epoch(self, run, epoch):
         """Train for one epoch, counted from 1; return the losses of its last batch."""

@@ -59,7 +59,17 @@ class ResumableDetector(IMDetector):
                 "Warm start without more epochs than before trains nothing.",
                 stacklevel=4,
             )
+        elif self._is_over():
+            warnings.warn(
+                f"The training was over after epoch {past['n_epochs']}, and is not "
+                "gone on with; patience=None does so.",
+                stacklevel=4,
+            )
         return past
+
+    def _is_over(self):
+        """Whether the training before has ended by itself."""
+        return False
 
     def _check_settings(self, names):
         """Refuse to go on with what was trained otherwise."""

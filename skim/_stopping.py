@@ -178,6 +178,8 @@ def moments_until(epoch):
 class Kept:
     """Snapshots at epochs that are known beforehand."""
 
+    is_over = False
+
     def __init__(self, detector, run):
         self.epochs = detector._snapshot_epochs(detector.epochs)
         past = [epoch for epoch in self.epochs if epoch <= run.n_epochs]
@@ -215,6 +217,11 @@ class KeptUntilBest:
             self.criterion = detector.history_["criterion"].tolist()
             self.states = {epoch: run.stages.state(epoch - 1) for epoch in past}
 
+    @property
+    def is_over(self):
+        """Whether there is no waiting for a better epoch any more."""
+        return is_over(self.criterion, self.detector.patience)
+
     def judge(self, run, epoch):
         """Return the criterion, or NaN where it does not count."""
         value = np.nan
@@ -248,6 +255,21 @@ class KeptUntilBest:
 def is_moment(epoch):
     """Whether a training can be stopped after an epoch."""
     return moments_until(epoch)[-1] == epoch
+
+
+def is_over(criterion, patience):
+    """Whether a training has waited long enough for a better epoch than the best.
+
+    Parameters
+    ----------
+    criterion : sequence of float
+        Of every epoch, NaN where it does not count.
+    patience : float or None
+        In multiples of the best epoch; None waits for ever.
+    """
+    if patience is None or np.isnan(criterion).all():
+        return False
+    return len(criterion) >= patience * best_epoch(criterion)
 
 
 def best_epoch(criterion):

@@ -14,7 +14,11 @@ RESUMABLE = {
     "altbi by default": ALTBIDetector(n_estimators=2, random_state=0),
     "altbi by entropy": ALTBIDetector(n_estimators=2, min_epochs=3, random_state=0),
     "altbi by mass": ALTBIDetector(
-        n_estimators=2, min_epochs=3, stopping="excess_mass", random_state=0
+        n_estimators=2,
+        min_epochs=3,
+        stopping="excess_mass",
+        patience=None,
+        random_state=0,
     ),
     "paper": ALTBIDetector.paper(n_importance=2, ema_steps=3, random_state=0),
     "autoencoder": IMAutoencoderDetector(n_estimators=2, random_state=0),
@@ -43,6 +47,25 @@ def test_more_epochs_are_as_one_long_training(detector, table):
     for name in ("snapshot_epochs_", "best_epoch_", "best_epochs_"):
         if hasattr(whole, name):
             np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
+
+
+def test_a_training_that_is_over_stays_so_until_patience_is_without_end(table):
+    few = table[-40:]
+    parts = ALTBIDetector(n_estimators=2, patience=1.5, random_state=0)
+    whole = clone(parts).fit(few)
+    n_epochs = len(whole.history_["epoch"])
+    assert n_epochs < 100
+    parts.set_params(warm_start=True, epochs=n_epochs - 1).fit(few)
+    parts.set_params(epochs=90).fit(few)
+    assert len(parts.history_["epoch"]) == n_epochs
+    np.testing.assert_array_equal(parts.training_scores_, whole.training_scores_)
+    with pytest.warns(UserWarning, match=f"over after epoch {n_epochs}, .*patience"):
+        parts.set_params(epochs=100).fit(few)
+    np.testing.assert_array_equal(parts.training_scores_, whole.training_scores_)
+    parts.set_params(patience=None).fit(few)
+    whole.set_params(patience=None).fit(few)
+    assert len(parts.history_["epoch"]) == 100
+    np.testing.assert_array_equal(parts.training_scores_, whole.training_scores_)
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,33 @@ def test_altbi_ends_where_the_criterion_is_best(table, criterion):
     assert len(detector.weights_) == len(detector.snapshot_epochs_)
 
 
+@pytest.mark.parametrize("patience", [1, 1.3, 2])
+def test_a_training_is_over_when_nothing_better_came_for_long(table, patience):
+    few = table[-40:]
+    detector = ALTBIDetector(patience=None, n_estimators=2, random_state=0).fit(few)
+    assert len(detector.history_["epoch"]) == 100
+    ended = clone(detector).set_params(patience=patience).fit(few)
+    n_epochs = len(ended.history_["epoch"])
+    criterion = detector.history_["criterion"][:n_epochs]
+    np.testing.assert_array_equal(ended.history_["criterion"], criterion)
+    assert ended.best_epoch_ == 1 + np.nanargmax(criterion)
+    assert n_epochs - 1 < patience * ended.best_epoch_ <= n_epochs < 100
+    stages = list(detector.staged_score_samples(few))
+    np.testing.assert_array_equal(ended.score_samples(few), stages[n_epochs - 1])
+
+
+def test_without_a_criterion_there_is_nothing_to_wait_for(table):
+    detector = ALTBIDetector(
+        epochs=60, stopping=None, patience=1, n_estimators=1, random_state=0
+    ).fit(table[-40:])
+    assert detector.best_epoch_ == 60
+
+
+def test_a_training_that_cannot_choose_yet_is_not_over(table):
+    detector = ALTBIDetector(epochs=6, patience=1, n_estimators=1, random_state=0)
+    assert detector.fit(table).best_epoch_ == 6
+
+
 @pytest.mark.parametrize(
     ("n_rows", "params", "first"),
     [

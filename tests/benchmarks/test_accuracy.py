@@ -16,8 +16,8 @@ from benchmarks._variants import (
     VARIANTS,
     Variant,
     agreement,
+    best_of,
     by_quartiles,
-    first_unbeaten,
     in_unit_range,
     ranks,
     recombined,
@@ -191,17 +191,20 @@ def test_losses_are_scaled_snapshot_by_snapshot():
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
+    ("values", "patience", "expected"),
     [
-        ([9, 1, 3, 2, 2, 2, 2], 3),  # the first two are too early
-        ([9, 1, 3, 2, 2, 2, 4], 3),  # better, but after three times the epochs
-        ([9, 1, 3, 2, 4, 2, 2], 6),
-        ([9, 1, 1, 1, 1, 1, 2], 3),
+        ([9, 1, 3, 2, 2, 2, 2], 3, 3),  # the first two are too early
+        ([9, 1, 3, 2, 2, 2, 4], 3, 3),  # better, but after three times the epochs
+        ([9, 1, 3, 2, 2, 2, 4], None, 15),
+        ([9, 1, 3, 2, 4, 2, 2], 3, 6),
+        ([9, 1, 3, 2, 4, 2, 2], 1.3, 3),
+        ([9, 1, 1, 1, 1, 1, 2], 3, 3),
     ],
 )
-def test_an_end_that_lasts(values, expected):
+def test_an_end_that_lasts(values, patience, expected):
     moments = [1, 2, 3, 4, 6, 9, 15]
-    assert first_unbeaten(moments, np.array(values, dtype=float), 3) == expected
+    values = np.array(values, dtype=float)
+    assert best_of(moments, values, 3, patience) == expected
 
 
 def test_criteria_by_hand():
