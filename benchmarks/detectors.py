@@ -43,10 +43,14 @@ class Detector(NamedTuple):
         For a detector of one's own, it changes with the file of its code, too.
         """
         instance = self.build()
-        settings = instance.get_params() if hasattr(instance, "get_params") else {}
+        settings = dict(self.params)
+        if hasattr(instance, "get_params"):
+            settings |= instance.get_params()
         for name in ("random_state", "n_features", "store_stages", "warm_start"):
             settings.pop(name, None)
-        text = repr((self.path, sorted((self.params | settings).items(), key=str)))
+        if settings.get("stopping", "") is None:  # nothing is waited for
+            settings.pop("patience", None)
+        text = repr((self.path, sorted(settings.items(), key=str)))
         if self.family == "own":  # is being worked on, maybe
             with contextlib.suppress(TypeError, OSError):
                 text += Path(inspect.getsourcefile(self._factory())).read_text()

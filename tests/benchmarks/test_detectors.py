@@ -43,6 +43,9 @@ def test_fingerprint_follows_the_parameters():
     assert fingerprint() == fingerprint(epochs=100)
     assert fingerprint() != fingerprint(epochs=101)
     assert fingerprint(verbose=object()) == fingerprint(verbose=object())
+    assert fingerprint() != fingerprint(patience=3)
+    endless = {"stopping": None}
+    assert fingerprint(**endless) == fingerprint(**endless, patience=3)
 
 
 def test_fingerprint_follows_the_code_of_ones_own(tmp_path, monkeypatch):
