@@ -10,6 +10,7 @@ from rich.table import Table
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from benchmarks.detectors import DETECTORS
+from skim import ALTBIDetector
 from skim.datasets import fetch_adbench
 from skim.metrics import get_scorer
 from skim.model_selection import EpochSearchCV, OutlierKFold
@@ -34,6 +35,8 @@ def costs(name, dataset, n_values, n_splits, grid):
     """
     X, y = fetch_adbench(dataset, return_X_y=True)
     detector = DETECTORS[name].build(seed=0)
+    if isinstance(detector, ALTBIDetector):
+        detector.set_params(patience=None)  # a training is one of all epochs
     last = min(detector.epochs, 100)
     values = np.unique(np.linspace(1, last, n_values).round().astype(int)).tolist()
     detector.set_params(epochs=last)

@@ -25,7 +25,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     badly explained are outliers: a row's score is its negated loss, averaged over
     the members and over several moments of the later training [1]_.
 
-    The number of updates does not depend on the number of rows, so large tables
+    The number of updates is limited, however many rows there are, so large tables
     take hardly longer to fit than small ones.
 
     Read more in the :doc:`user guide </user_guide>`.
@@ -80,10 +80,12 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         times on average if that comes first, as in small tables; but never one of
         the warm-up.
 
-    patience : float or None, default=2.0
-        How long to wait for an end that is better by the criterion: the training is
-        over when it has taken so many times the epochs up to the best one. None
-        always trains for all `epochs`.
+    patience : float or None, default=2.5
+        How long to wait for a better end: the training is over as soon as it has taken
+        `patience` times as many epochs as the one that is best by the criterion so
+        far. With 2.5 and a best epoch 30, that is after epoch 75, unless a better one
+        came until then. None trains for all `epochs`, as does ``stopping=None``. In
+        :class:`ODIMDetector`, patience is a number of updates instead.
 
     burn_in : float, default=0.4
         Part of the epochs, up to that end, before the first snapshot is kept.
@@ -227,7 +229,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
         ],
-        "patience": [Interval(Real, 1, None, closed="left"), None],
+        "patience": [Interval(Real, 1, None, closed="neither"), None],
         "burn_in": [Interval(Real, 0, 1, closed="left")],
         "n_snapshots": [Interval(Integral, 1, None, closed="left")],
         "rescale": [StrOptions({"minmax"}), None],
@@ -248,7 +250,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         keep_quantile=0.92,
         stopping="entropy",
         min_epochs="auto",
-        patience=2.0,
+        patience=2.5,
         burn_in=0.4,
         n_snapshots=11,
         rescale=None,
@@ -317,6 +319,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             "warmup_epochs": 10,
             "stopping": None,
             "min_epochs": 25,
+            "patience": None,
             "burn_in": 71 / 90,
             "n_snapshots": 19,
             "rescale": "minmax",

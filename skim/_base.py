@@ -91,7 +91,7 @@ class IMDetector(
 
     @abstractmethod
     def _n_entries(self):
-        """Return how often `_train` records, or None if that is not known."""
+        """Return how often `_train` records at most, or None if that is not known."""
 
     def _update(self, run):
         """Make one ordinary update, as at the start of the training."""

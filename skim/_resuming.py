@@ -25,6 +25,7 @@ LASTING_IN_STREAMS = (
     "scaling",
 )
 LASTING = (*LASTING_IN_STREAMS, "rescale", "stopping", "min_epochs")
+KEPT = (*LASTING, "patience")
 
 
 class ResumableDetector(IMDetector):
@@ -49,6 +50,7 @@ class ResumableDetector(IMDetector):
         if not (self.warm_start and hasattr(self, "offset_") and past.get("n_epochs")):
             return None
         self._check_settings(LASTING)
+        self._check_patience(past["settings"].get("patience"))
         if self.epochs < past["n_epochs"]:
             raise ValueError(
                 f"epochs={self.epochs}, but {past['n_epochs']} epochs were trained "
@@ -62,7 +64,7 @@ class ResumableDetector(IMDetector):
         elif self._is_over():
             warnings.warn(
                 f"The training was over after epoch {past['n_epochs']}, and is not "
-                "gone on with; patience=None does so.",
+                "gone on with; that takes more patience, or patience=None.",
                 stacklevel=4,
             )
         return past
@@ -84,9 +86,19 @@ class ResumableDetector(IMDetector):
                 "start anew."
             )
 
+    def _check_patience(self, before):
+        """Refuse to go on where a training with less patience would have ended."""
+        now = getattr(self, "patience", None)
+        if now is not None and (before is None or now < before):
+            raise ValueError(
+                f"patience was {before} when the training began, and cannot become "
+                f"{now}, which is less, while it goes on; clone the detector to start "
+                "anew."
+            )
+
     def _settings(self):
         params = self.get_params(deep=False)
-        return {name: params[name] for name in LASTING if name in params}
+        return {name: params[name] for name in KEPT if name in params}
 
     def _keep_past(self, run):
         """Keep what it takes to go on from here, if that may be asked for."""
@@ -101,9 +113,9 @@ class ResumableDetector(IMDetector):
         For data that comes in parts. How features are scaled follows all rows seen so
         far, by their running range, mean and standard deviation; a first part that
         is not like the rest makes for a bad start. The networks as they are after
-        the latest part score; there is no choice of moments, and `epochs`, `stopping`
-        and `n_snapshots` do not count. The threshold is set by a random sample of
-        4,096 of the rows seen so far.
+        the latest part score; there is no choice of moments, and `epochs`, `stopping`,
+        `patience` and `n_snapshots` do not count. The threshold is set by a random
+        sample of 4,096 of the rows seen so far.
 
         Parameters
         ----------

@@ -62,10 +62,26 @@ def test_a_training_that_is_over_stays_so_until_patience_is_without_end(table):
     with pytest.warns(UserWarning, match=f"over after epoch {n_epochs}, .*patience"):
         parts.set_params(epochs=100).fit(few)
     np.testing.assert_array_equal(parts.training_scores_, whole.training_scores_)
-    parts.set_params(patience=None).fit(few)
-    whole.set_params(patience=None).fit(few)
-    assert len(parts.history_["epoch"]) == 100
-    np.testing.assert_array_equal(parts.training_scores_, whole.training_scores_)
+    for patience in (3, None):
+        parts.set_params(patience=patience).fit(few)
+        whole.set_params(patience=patience).fit(few)
+        assert len(whole.history_["epoch"]) > n_epochs
+        for name, column in whole.history_.items():
+            np.testing.assert_array_equal(parts.history_[name], column)
+        np.testing.assert_array_equal(parts.training_scores_, whole.training_scores_)
+        n_epochs = len(whole.history_["epoch"])
+    assert n_epochs == 100
+
+
+@pytest.mark.parametrize("before", [3, None])
+def test_patience_cannot_become_less_while_a_training_goes_on(table, before):
+    detector = ALTBIDetector(
+        n_estimators=1, epochs=3, patience=before, warm_start=True, random_state=0
+    ).fit(table)
+    with pytest.raises(ValueError, match=f"patience was {before} .* cannot become 2"):
+        detector.set_params(patience=2, epochs=5).fit(table)
+    detector.set_params(patience=before).fit(table)
+    assert len(detector.history_["epoch"]) == 5
 
 
 @pytest.mark.parametrize(

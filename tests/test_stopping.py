@@ -78,7 +78,7 @@ def test_altbi_ends_where_the_criterion_is_best(table, criterion):
     assert len(detector.weights_) == len(detector.snapshot_epochs_)
 
 
-@pytest.mark.parametrize("patience", [1, 1.3, 2])
+@pytest.mark.parametrize("patience", [1.01, 1.3, 2])
 def test_a_training_is_over_when_nothing_better_came_for_long(table, patience):
     few = table[-40:]
     detector = ALTBIDetector(patience=None, n_estimators=2, random_state=0).fit(few)
@@ -95,13 +95,13 @@ def test_a_training_is_over_when_nothing_better_came_for_long(table, patience):
 
 def test_without_a_criterion_there_is_nothing_to_wait_for(table):
     detector = ALTBIDetector(
-        epochs=60, stopping=None, patience=1, n_estimators=1, random_state=0
+        epochs=60, stopping=None, patience=1.01, n_estimators=1, random_state=0
     ).fit(table[-40:])
     assert detector.best_epoch_ == 60
 
 
 def test_a_training_that_cannot_choose_yet_is_not_over(table):
-    detector = ALTBIDetector(epochs=6, patience=1, n_estimators=1, random_state=0)
+    detector = ALTBIDetector(epochs=6, patience=1.01, n_estimators=1, random_state=0)
     assert detector.fit(table).best_epoch_ == 6
 
 

@@ -102,7 +102,8 @@ def trajectory(detector, X, y=None, *, store_losses=False):
     After every epoch, all rows are scored by the networks as they are then, each
     with its mean loss over the members in training. So a row's loss here is not
     the detector's final score, which combines chosen moments, but what that is
-    made of.
+    made of. Where a detector ends its training by itself, nothing is recorded from
+    there on; ``ALTBIDetector(patience=None)`` shows all epochs.
 
     Parameters
     ----------
@@ -130,7 +131,8 @@ def trajectory(detector, X, y=None, *, store_losses=False):
     >>> from skim.datasets import load_wine_outliers
     >>> from skim.inspection import trajectory
     >>> X, y = load_wine_outliers(return_X_y=True)
-    >>> path = trajectory(ALTBIDetector(epochs=30, random_state=0), X, y)
+    >>> detector = ALTBIDetector(epochs=30, patience=None, random_state=0)
+    >>> path = trajectory(detector, X, y)
     >>> path.auroc.shape
     (30,)
     >>> bool(path.auroc.max() > 0.9)

@@ -5,6 +5,11 @@ import torch
 from skim.nets._layout import Layout
 from skim.nets._workspace import Workspace
 
+# The overloads themselves; see `_vae`.
+_tanh_backward = torch.ops.aten.tanh_backward.grad_input
+_sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
+_threshold_backward = torch.ops.aten.threshold_backward.grad_input
+
 
 class AutoencoderShape:
     """What the weights of a member look like, and how a fixed member scores.
@@ -128,8 +133,8 @@ class StackedAutoencoder:
 def _activation_backward(activation, grad, output):
     """Multiply `grad`, in place, by phi' as a function of phi's output."""
     if activation == "tanh":
-        torch.ops.aten.tanh_backward.grad_input(grad, output, grad_input=grad)
+        _tanh_backward(grad, output, grad_input=grad)
     elif activation == "sigmoid":
-        torch.ops.aten.sigmoid_backward.grad_input(grad, output, grad_input=grad)
+        _sigmoid_backward(grad, output, grad_input=grad)
     elif activation == "relu":
-        torch.ops.aten.threshold_backward.grad_input(grad, output, 0.0, grad_input=grad)
+        _threshold_backward(grad, output, 0.0, grad_input=grad)

@@ -37,7 +37,8 @@ class RowStream:
             self._position = 0
         rows = self._orders[:, self._position : self._position + size]
         self._position += size
-        return torch.embedding(self.X, rows).transpose(1, 2).contiguous()
+        batch = torch.nn.functional.embedding(rows, self.X)
+        return batch.transpose(1, 2).contiguous()
 
     def export(self):
         """Return where the stream is."""

@@ -19,8 +19,8 @@ MOMENTUM = 0.1  # of the running batch statistics
 SLOPE = 0.01  # of the leaky rectifier
 LOG_VAR_RANGE = (-6.0, 2.0)
 
-# What torch calls them without an overload would be looked up at every call, which
-# takes longer than most of the calls themselves.
+# The overloads themselves: where only the name is given, torch looks for the right one
+# at every call, which takes longer than most of the calls.
 _leaky_relu = torch.ops.aten.leaky_relu.out
 _leaky_relu_backward = torch.ops.aten.leaky_relu_backward.grad_input
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
