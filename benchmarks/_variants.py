@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import rankdata
+from sklearn.base import clone
 
 from benchmarks.detectors import Detector
 from skim import ALTBIDetector
@@ -242,31 +243,32 @@ def recombined(detector, X, rows, watched):
     rows : ndarray of int
         Which rows to score.
     watched : ndarray of int
-        Rows drawn at random, by which to judge where the training is to end, and how
-        losses are spread.
+        Rows drawn at random, by which to judge where the training is to end, if not
+        by the default's criterion, and how losses are spread.
 
     Returns
     -------
     scores : dict
         From each of `RECOMBINED` to scores that are high for outliers.
     """
-    patience = detector.patience
-    detector.set_params(store_stages=True, patience=None).fit(X)
+    default = clone(detector)
+    # To the end, and judged at all moments, by the rows that the detector watches.
+    detector.set_params(store_stages=True, patience=None, min_epochs=1).fit(X)
     scaled = detector.scaler_.transform(X[np.r_[rows, watched]])
     moments = moments_until(detector.epochs)
     kept = sorted({*moments, detector.epochs})
     losses = np.stack([losses_at(detector, moment - 1, scaled) for moment in kept])
     of_rows, of_watched = np.split(losses, [len(rows)], axis=-1)
     at_moments = of_watched[: len(moments)]
-    entropy = negative_entropy(at_moments)
+    entropy = detector.history_["criterion"][np.array(moments) - 1]
 
     def until(end, of=of_rows, burn_in=detector.burn_in):
         used = ALTBIDetector(burn_in=burn_in, n_snapshots=detector.n_snapshots)
         return of[np.isin(kept, used._snapshots_until(end))]
 
-    first = detector._earliest_end(len(X))
+    first = default._earliest_end(len(X))
 
-    def best(values, first=first, patience=patience):
+    def best(values, first=first, patience=default.patience):
         return best_of(moments, values, first, patience)
 
     def ended(end):
@@ -291,7 +293,7 @@ def recombined(detector, X, rows, watched):
     for name, epoch in EARLIEST.items():
         found["end", name] = ended(best(entropy, first=epoch))
     for name, passes in PASSES.items():
-        earliest = detector._earliest_end(len(X), passes)
+        earliest = default._earliest_end(len(X), passes)
         found["end", name] = ended(best(entropy, first=earliest))
     for name, other in PATIENCES.items():
         found["end", name] = ended(best(entropy, patience=other))

@@ -91,9 +91,9 @@ class ResumableDetector(IMDetector):
         now = getattr(self, "patience", None)
         if now is not None and (before is None or now < before):
             raise ValueError(
-                f"patience was {before} when the training began, and cannot become "
-                f"{now}, which is less, while it goes on; clone the detector to start "
-                "anew."
+                f"patience was {before} so far and cannot become {now} while the "
+                "training goes on: with less of it, it might have ended before; clone "
+                "the detector to start anew."
             )
 
     def _settings(self):

@@ -78,7 +78,7 @@ def test_patience_cannot_become_less_while_a_training_goes_on(table, before):
     detector = ALTBIDetector(
         n_estimators=1, epochs=3, patience=before, warm_start=True, random_state=0
     ).fit(table)
-    with pytest.raises(ValueError, match=f"patience was {before} .* cannot become 2"):
+    with pytest.raises(ValueError, match=f"patience was {before} .*cannot become 2"):
         detector.set_params(patience=2, epochs=5).fit(table)
     detector.set_params(patience=before).fit(table)
     assert len(detector.history_["epoch"]) == 5

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from typer.testing import CliRunner
 
 import benchmarks.accuracy as study
@@ -145,11 +146,14 @@ def test_every_variant_can_be_measured(variant, table):
 def test_recombining_nothing_gives_the_scores_of_the_detector(wine):
     X, _ = wine
     rows, watched = np.arange(0, len(X), 2), np.arange(len(X))
-    detector = ALTBIDetector(n_estimators=2, epochs=15, random_state=0)
-    found = recombined(detector, X, rows, watched)
+    detector = ALTBIDetector(n_estimators=2, patience=1.5, random_state=0)
+    found = recombined(clone(detector), X, rows, watched[::2])
     assert tuple(found) == RECOMBINED
     scores = found[DEFAULT[:2]]
-    np.testing.assert_allclose(scores, -detector.training_scores_[rows], rtol=1e-5)
+    for params, name in (({}, None), ({"patience": None}, "entropy, of all epochs")):
+        expected = -detector.set_params(**params).fit(X).training_scores_[rows]
+        own = scores if name is None else found["end", name]
+        np.testing.assert_allclose(own, expected, rtol=1e-5)
     for other in found.values():
         assert np.isfinite(other).all()
         assert other.shape == scores.shape
