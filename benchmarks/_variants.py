@@ -239,6 +239,7 @@ def recombined(detector, X, rows, watched):
     Parameters
     ----------
     detector : ALTBIDetector
+        A clone is fitted.
     X : ndarray of shape (n, p)
     rows : ndarray of int
         Which rows to score.
@@ -251,24 +252,24 @@ def recombined(detector, X, rows, watched):
     scores : dict
         From each of `RECOMBINED` to scores that are high for outliers.
     """
-    default = clone(detector)
     # To the end, and judged at all moments, by the rows that the detector watches.
-    detector.set_params(store_stages=True, patience=None, min_epochs=1).fit(X)
-    scaled = detector.scaler_.transform(X[np.r_[rows, watched]])
+    trained = clone(detector).set_params(store_stages=True, patience=None, min_epochs=1)
+    trained.fit(X)
+    scaled = trained.scaler_.transform(X[np.r_[rows, watched]])
     moments = moments_until(detector.epochs)
     kept = sorted({*moments, detector.epochs})
-    losses = np.stack([losses_at(detector, moment - 1, scaled) for moment in kept])
+    losses = np.stack([losses_at(trained, moment - 1, scaled) for moment in kept])
     of_rows, of_watched = np.split(losses, [len(rows)], axis=-1)
     at_moments = of_watched[: len(moments)]
-    entropy = detector.history_["criterion"][np.array(moments) - 1]
+    entropy = trained.history_["criterion"][np.array(moments) - 1]
 
     def until(end, of=of_rows, burn_in=detector.burn_in):
         used = ALTBIDetector(burn_in=burn_in, n_snapshots=detector.n_snapshots)
         return of[np.isin(kept, used._snapshots_until(end))]
 
-    first = default._earliest_end(len(X))
+    first = detector._earliest_end(len(X))
 
-    def best(values, first=first, patience=default.patience):
+    def best(values, first=first, patience=detector.patience):
         return best_of(moments, values, first, patience)
 
     def ended(end):
@@ -293,7 +294,7 @@ def recombined(detector, X, rows, watched):
     for name, epoch in EARLIEST.items():
         found["end", name] = ended(best(entropy, first=epoch))
     for name, passes in PASSES.items():
-        earliest = default._earliest_end(len(X), passes)
+        earliest = detector._earliest_end(len(X), passes)
         found["end", name] = ended(best(entropy, first=earliest))
     for name, other in PATIENCES.items():
         found["end", name] = ended(best(entropy, patience=other))

@@ -408,8 +408,6 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         self.best_epoch_ = int(self.snapshot_epochs_[-1])
 
     def _is_over(self):
-        if self.stopping is None:
-            return False
         return is_over(self.history_["criterion"], self.patience)
 
     def _train_epoch(self, run, epoch):

@@ -2,13 +2,9 @@
 
 import torch
 
+from skim.nets import _overloads
 from skim.nets._layout import Layout
 from skim.nets._workspace import Workspace
-
-# The overloads themselves; see `_vae`.
-_tanh_backward = torch.ops.aten.tanh_backward.grad_input
-_sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
-_threshold_backward = torch.ops.aten.threshold_backward.grad_input
 
 
 class AutoencoderShape:
@@ -133,8 +129,8 @@ class StackedAutoencoder:
 def _activation_backward(activation, grad, output):
     """Multiply `grad`, in place, by phi' as a function of phi's output."""
     if activation == "tanh":
-        _tanh_backward(grad, output, grad_input=grad)
+        _overloads.tanh_backward(grad, output, grad_input=grad)
     elif activation == "sigmoid":
-        _sigmoid_backward(grad, output, grad_input=grad)
+        _overloads.sigmoid_backward(grad, output, grad_input=grad)
     elif activation == "relu":
-        _threshold_backward(grad, output, 0.0, grad_input=grad)
+        _overloads.threshold_backward(grad, output, 0.0, grad_input=grad)

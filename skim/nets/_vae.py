@@ -11,6 +11,7 @@ import math
 
 import torch
 
+from skim.nets import _overloads
 from skim.nets._layout import Layout
 from skim.nets._workspace import Workspace
 
@@ -18,13 +19,6 @@ EPS = 1e-4  # added to batch variances
 MOMENTUM = 0.1  # of the running batch statistics
 SLOPE = 0.01  # of the leaky rectifier
 LOG_VAR_RANGE = (-6.0, 2.0)
-
-# The overloads themselves: where only the name is given, torch looks for the right one
-# at every call, which takes longer than most of the calls.
-_leaky_relu = torch.ops.aten.leaky_relu.out
-_leaky_relu_backward = torch.ops.aten.leaky_relu_backward.grad_input
-_sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
-_hardtanh_backward = torch.ops.aten.hardtanh_backward.grad_input
 
 # The blocks linear -> batch norm -> leaky rectifier, in forward order.
 BLOCKS = ("encode_1", "encode_2", "decode_1", "decode_2")
@@ -255,7 +249,7 @@ class StackedVAE:
             batch_statistics.extend((mean, var))
             cache[name] = inputs, normed, inv_std
             out = take(f"{name}_out", *normed.shape)
-            return _leaky_relu(normed, SLOPE, out=out)
+            return _overloads.leaky_relu(normed, SLOPE, out=out)
 
         h = block("encode_2", block("encode_1", x))
         mean, log_var_raw = _head(w, "latent", h, take)
@@ -308,7 +302,9 @@ class StackedVAE:
 
         def block_backward(name, grad_out):
             inputs, normed, inv_std = cache[name]
-            _leaky_relu_backward(grad_out, normed, SLOPE, False, grad_input=grad_out)
+            _overloads.leaky_relu_backward(
+                grad_out, normed, SLOPE, False, grad_input=grad_out
+            )
             scratch = take("scratch", *normed.shape)
             _normalise_backward(grad_out, normed, inv_std, scratch)
             if inputs is cache["x"]:
@@ -330,7 +326,7 @@ class StackedVAE:
         grad_out = take("output_grad_out", len(m), 2 * m.shape[1], m.shape[2])
         grad_m, grad_v = grad_out.chunk(2, dim=1)
         slope.mul_(output_coef).neg_()
-        _sigmoid_backward(slope, m, grad_input=grad_m)
+        _overloads.sigmoid_backward(slope, m, grad_input=grad_m)
         torch.addcmul(output_coef, square, output_coef, value=-0.5, out=grad_v)
         _clamp_backward(grad_v, v_raw)
         g["output_bias"] = grad_v.sum(2)
@@ -406,4 +402,4 @@ def _normalise_backward(grad, normed, inv_std, scratch):
 
 
 def _clamp_backward(grad, inputs):
-    _hardtanh_backward(grad, inputs, *LOG_VAR_RANGE, grad_input=grad)
+    _overloads.hardtanh_backward(grad, inputs, *LOG_VAR_RANGE, grad_input=grad)
