@@ -9,11 +9,11 @@ from sklearn.base import clone
 
 from benchmarks.detectors import Detector
 from skim import ALTBIDetector
-from skim._criteria import loss_entropy
-from skim._scaling import InputScaler
-from skim._staging import losses_at
-from skim._stopping import best_epoch, is_over, moments_until
-from skim.separation import separation
+from skim._detectors._scaling import InputScaler
+from skim._training._criteria import loss_entropy
+from skim._training._mixture import separation
+from skim._training._staging import losses_at
+from skim._training._stopping import best_epoch, is_over, moments_until
 
 
 class Variant(NamedTuple):

@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 from benchmarks._store import append_line
 from benchmarks.adbench import choose_tables
 from skim import ALTBIDetector
-from skim._scaling import InputScaler
+from skim._detectors._scaling import InputScaler
 from skim.datasets import fetch_adbench, make_im_clusters
 from skim.embedding import ContrastiveEmbedder
 from skim.theory import cluster_geometry, estimate_geometry

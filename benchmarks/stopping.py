@@ -16,8 +16,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from benchmarks._one_class import check_names
 from benchmarks.adbench import tables_at_hand
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
-from skim._altbi import MIN_EPOCHS
-from skim._stopping import CRITERIA, N_WATCHED_ROWS, Watch, is_moment
+from skim._detectors._altbi import MIN_EPOCHS
+from skim._training._stopping import CRITERIA, N_WATCHED_ROWS, Watch, is_moment
 from skim.datasets import fetch_adbench
 
 MAX_ROWS = 10_000  # of either kind that are scored at every moment

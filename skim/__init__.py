@@ -4,20 +4,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skim._altbi import ALTBIDetector
-    from skim._autoencoder import IMAutoencoderDetector
-    from skim._ema import EMAWarmStart
-    from skim._odim import ODIMDetector
+    from skim._detectors._altbi import ALTBIDetector
+    from skim._detectors._ema import EMAWarmStart
+    from skim._detectors._im_autoencoder import IMAutoencoderDetector
+    from skim._detectors._odim import ODIMDetector
 
 __version__ = "0.1.0"
 
 __all__ = ["ALTBIDetector", "EMAWarmStart", "IMAutoencoderDetector", "ODIMDetector"]
 
 _MODULES = {
-    "ALTBIDetector": "skim._altbi",
-    "EMAWarmStart": "skim._ema",
-    "IMAutoencoderDetector": "skim._autoencoder",
-    "ODIMDetector": "skim._odim",
+    "ALTBIDetector": "skim._detectors._altbi",
+    "EMAWarmStart": "skim._detectors._ema",
+    "IMAutoencoderDetector": "skim._detectors._im_autoencoder",
+    "ODIMDetector": "skim._detectors._odim",
 }
 
 _SUBMODULES = (
@@ -27,7 +27,6 @@ _SUBMODULES = (
     "metrics",
     "model_selection",
     "report",
-    "separation",
     "tables",
     "theory",
 )

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from skim import EMAWarmStart
+from skim._nets import Adam, AutoencoderShape, StackedAutoencoder
+from skim._nets._workspace import Workspace
 from skim.inspection import im_window
-from skim.nets import Adam, AutoencoderShape, StackedAutoencoder
-from skim.nets._workspace import Workspace
 from skim.theory import reconstruct
 
 HIDDEN_UNITS = 32

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from skim._files import replacing
+from skim._utils import replacing
 
 
 @contextlib.contextmanager

@@ -9,11 +9,11 @@ import sklearn
 from sklearn.pipeline import Pipeline
 
 import skim
-from skim._altbi import ALTBIDetector
-from skim._autoencoder import IMAutoencoderDetector
-from skim._base import IMDetector
-from skim._odim import ODIMDetector
-from skim._scaling import InputScaler
+from skim._detectors._altbi import ALTBIDetector
+from skim._detectors._base import IMDetector
+from skim._detectors._im_autoencoder import IMAutoencoderDetector
+from skim._detectors._odim import ODIMDetector
+from skim._detectors._scaling import InputScaler
 from skim.tables import ColumnDecision, TableEncoder
 from skim.tables._columns import (
     CategoryEncoder,

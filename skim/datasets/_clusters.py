@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, validate_params
 
-from skim._random import own_random_state
+from skim._utils import own_random_state
 
 CENTERS = ((-10.0, -10.0), (0.0, 2.5), (10.0, -10.0))
 MAX_DRAWS = 1000  # of a batch of outliers, before giving up

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.utils import Bunch
 
-from skim._spacing import evenly_spaced
+from skim._utils import evenly_spaced
 
 N_OUTLIERS = {"breast_cancer": 21, "wine": 10, "digits": 45}
 

@@ -16,7 +16,7 @@ from sklearn.base import (
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_memory
 
-from skim._monitor import progress_bar
+from skim._training._history import progress_bar
 
 _making = threading.Lock()
 
@@ -142,7 +142,7 @@ def quiet_compute(n_jobs):
     """
     import torch
 
-    from skim import nets
+    from skim import _nets as nets
 
     n_threads = torch.get_num_threads() if n_jobs is None else effective_n_jobs(n_jobs)
     with nets.compute(n_threads), untouched_random_states():

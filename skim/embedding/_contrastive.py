@@ -8,8 +8,8 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skim._random import own_random_state
-from skim._scaling import InputScaler
+from skim._detectors._scaling import InputScaler
+from skim._utils import own_random_state
 from skim.embedding._base import Embedder, quiet_compute
 
 
@@ -201,7 +201,7 @@ class ContrastiveEmbedder(Embedder):
         self : object
             The fitted transformer.
         """
-        from skim import nets
+        from skim import _nets as nets
 
         # A fit that fails must not leave a transformer that counts as fitted.
         self.__dict__.pop("coefs_", None)
@@ -248,8 +248,8 @@ class ContrastiveEmbedder(Embedder):
         """Train on scaled rows; return the encoder's layers and the losses."""
         import torch
 
-        from skim import nets
-        from skim.nets._contrastive import train_encoder
+        from skim import _nets as nets
+        from skim._nets._contrastive import train_encoder
 
         def show(done):
             self._show(done, self.n_updates)
@@ -270,8 +270,8 @@ class ContrastiveEmbedder(Embedder):
     def _encode(self, rows):
         import torch
 
-        from skim import nets
-        from skim.nets._contrastive import encode
+        from skim import _nets as nets
+        from skim._nets._contrastive import encode
 
         device = nets.device_or_cpu(self.device_)
         layers = [

@@ -58,7 +58,7 @@ class PretrainedEmbedder(Embedder):
         self : object
             Fitted embedder.
         """
-        from skim import nets
+        from skim import _nets as nets
 
         for name in ("_loaded", "_n_features_out", "device_"):
             self.__dict__.pop(name, None)  # a fit that fails leaves nothing fitted
@@ -116,7 +116,7 @@ class PretrainedEmbedder(Embedder):
 
     def _place(self, network):
         """Move a network to the device, for evaluation only."""
-        from skim import nets
+        from skim import _nets as nets
 
         device = nets.device_or_cpu(self.device_)
         network = network.to(device=device, dtype=self._torch_dtype(device))

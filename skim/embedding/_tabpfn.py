@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skim._random import own_random_state
+from skim._utils import own_random_state
 from skim.embedding import _tabpfn_model as tabpfn_model
 from skim.embedding._base import Embedder, quiet_compute
 from skim.embedding._tabpfn_targets import (
@@ -312,7 +312,7 @@ class TabPFNEmbedder(Embedder):
 
     def _set_up(self, X, random_state):
         """Choose what TabPFN is to predict and to see, and try it."""
-        from skim import nets
+        from skim import _nets as nets
 
         self._check_size(X)
         self.device_ = nets.resolve_device(self.device)
@@ -430,7 +430,7 @@ class TabPFNEmbedder(Embedder):
 
     def _new_model(self, context, place):
         """Return TabPFN after it has seen a context, for one of the targets."""
-        from skim import nets
+        from skim import _nets as nets
 
         target = self.targets_[place]
         task = self.tasks_[place]

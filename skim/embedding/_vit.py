@@ -242,7 +242,7 @@ class ViTEmbedder(PretrainedEmbedder):
 
     def _run(self, images):
         """Embed some images, arrays of bytes."""
-        from skim import nets
+        from skim import _nets as nets
 
         loaded = self._ready()
         network, pixels = loaded.network, loaded.prepare(images)

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from skim._frames import feature_names as names_of_features
+from skim._utils import feature_names as names_of_features
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, new_axes, tidy
 
 

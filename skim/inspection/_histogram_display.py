@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from skim._labels import outlier_mask
+from skim._training._mixture import fit_two_gaussians, thinned, weighted_densities
+from skim._utils import outlier_mask
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, new_axes, tidy
-from skim.separation import fit_two_gaussians, thinned, weighted_densities
 
 
 class LossHistogramDisplay:

@@ -7,12 +7,11 @@ from sklearn.base import clone
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import Pipeline
 
-from skim._base import IMDetector
-from skim._frames import import_pandas
-from skim._labels import outlier_mask
-from skim._monitor import QUANTILES
+from skim._detectors._base import IMDetector
+from skim._training._history import QUANTILES
+from skim._training._mixture import separation, thinned
+from skim._utils import import_pandas, outlier_mask
 from skim.inspection._window import im_window
-from skim.separation import separation, thinned
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Trajectory:
     batch_size : ndarray of int of shape (n_entries,)
         Rows in the latest batch.
     separation : ndarray of shape (n_entries,)
-        How far the losses have parted; see :func:`skim.separation.separation`.
+        How far the losses have parted; see :func:`skim.metrics.separation`.
     levels : ndarray of shape (n_levels,)
         Levels of the quantiles.
     quantiles : ndarray of shape (n_entries, n_levels)

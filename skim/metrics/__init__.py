@@ -3,16 +3,28 @@
 Importing this module makes its scorers known to scikit-learn by their names.
 """
 
-from skim._criteria import excess_mass, gradient_cohesion, loss_entropy, mass_volume
+from skim._training._criteria import (
+    excess_mass,
+    gradient_cohesion,
+    loss_entropy,
+    mass_volume,
+)
+from skim._training._mixture import (
+    TwoGaussians,
+    fit_two_gaussians,
+    separation,
+    split_point,
+)
 from skim.metrics._labelled import (
     outlier_average_precision_score,
     outlier_roc_auc_score,
 )
 from skim.metrics._scorers import get_scorer, get_scorer_names, register
-from skim.separation import separation
 
 __all__ = [
+    "TwoGaussians",
     "excess_mass",
+    "fit_two_gaussians",
     "get_scorer",
     "get_scorer_names",
     "gradient_cohesion",
@@ -21,6 +33,7 @@ __all__ = [
     "outlier_average_precision_score",
     "outlier_roc_auc_score",
     "separation",
+    "split_point",
 ]
 
 register()

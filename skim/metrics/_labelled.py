@@ -3,7 +3,7 @@
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.utils import column_or_1d
 
-from skim._labels import outlier_mask
+from skim._utils import outlier_mask
 
 ADVICE = (
     " In cross-validation, skim.model_selection.OutlierKFold gives both to all folds."

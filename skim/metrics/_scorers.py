@@ -8,13 +8,18 @@ from sklearn.metrics._scorer import _Scorer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
-from skim._base import IMDetector
-from skim._criteria import excess_mass, gradient_cohesion, loss_entropy, mass_volume
+from skim._detectors._base import IMDetector
+from skim._training._criteria import (
+    excess_mass,
+    gradient_cohesion,
+    loss_entropy,
+    mass_volume,
+)
+from skim._training._mixture import separation, thinned
 from skim.metrics._labelled import (
     outlier_average_precision_score,
     outlier_roc_auc_score,
 )
-from skim.separation import separation, thinned
 
 RESPONSES = ("score_samples", "decision_function")
 N_REFERENCE = 10_000  # points that measure volumes

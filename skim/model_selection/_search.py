@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params
 
-from skim._callbacks import FitHooks
-from skim._labels import outlier_mask
+from skim._detectors._callbacks import FitHooks
+from skim._utils import outlier_mask
 from skim.metrics import get_scorer, get_scorer_names
 from skim.metrics._scorers import OutlierScorer
 from skim.model_selection._trainer import EpochScorer, EpochTrainer, detector_of

@@ -4,8 +4,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import _num_samples
 
-from skim._labels import outlier_mask
-from skim._random import own_random_state
+from skim._utils import outlier_mask, own_random_state
 
 
 class OutlierKFold(StratifiedKFold):

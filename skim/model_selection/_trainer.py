@@ -9,8 +9,8 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
 
-from skim._base import DivergedError, IMDetector
-from skim._path import Path, plain, reduced, stopped_class
+from skim._detectors._base import DivergedError, IMDetector
+from skim._detectors._path import Path, plain, reduced, stopped_class
 
 
 def detector_of(estimator):

@@ -7,7 +7,7 @@ from pyod.models.base import BaseDetector
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skim._threshold import ThresholdMixin, between
+from skim._detectors._verdict import ThresholdMixin, between
 
 
 class PyODDetector(ThresholdMixin, BaseEstimator):

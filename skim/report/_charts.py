@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skim._spacing import evenly_spaced
-from skim.separation import weighted_densities
+from skim._training._mixture import weighted_densities
+from skim._utils import evenly_spaced
 
 MAX_VALUE = 1e300  # further out, differences need not be floats
 MIN_WIDTH = 1e-290  # narrower, a range cannot be divided

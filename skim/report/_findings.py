@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.utils import _safe_indexing
 
+from skim._training._mixture import fit_two_gaussians, thinned
 from skim.report._charts import scatter
-from skim.separation import fit_two_gaussians, thinned
 
 N_REASONS = 3  # columns named for a row
 N_COLUMNS = 200  # columns described

@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skim._base import IMDetector
-from skim._frames import feature_names
+from skim._detectors._base import IMDetector
+from skim._utils import feature_names
 from skim.report._table import Table
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import skim
-from skim._files import replacing
+from skim._utils import replacing
 from skim.report import _findings, _text
 from skim.report._charts import distribution, trajectory
 from skim.report._model import Case

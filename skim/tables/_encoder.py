@@ -13,7 +13,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skim._frames import import_pandas
+from skim._utils import import_pandas
 from skim.tables._columns import (
     CategoryEncoder,
     DateEncoder,

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin_min
 from sklearn.utils import check_array, check_scalar
 
-from skim._random import own_random_state
-from skim.separation import split_point
+from skim._training._mixture import split_point
+from skim._utils import own_random_state
 from skim.theory._geometry import ClusterGeometry, cluster_geometry
 
 QUANTITIES = ("delta", "eps_c", "eps_o", "persistence", "strength", "n_min", "n_max")
@@ -62,7 +62,7 @@ def estimate_geometry(
     """Estimate clusters, outliers and their geometry from unlabelled data.
 
     Rows are grouped by k-means. Rows whose distance to their centre lies beyond
-    :func:`skim.separation.split_point` count as outliers and are left out when the
+    :func:`skim.metrics.split_point` count as outliers and are left out when the
     centres are found again, a few times. The number of clusters is the largest
     whose prediction strength is at least 0.8 [1]_.
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.distance import cdist, pdist
 from sklearn.utils import check_array, column_or_1d
 
-from skim._labels import outlier_mask
+from skim._utils import outlier_mask
 
 NO_CLUSTER = -1  # scikit-learn's label of rows that belong nowhere
 

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from benchmarks.__main__ import app
 from benchmarks.search import costs
 from benchmarks.stopping import DETECTORS, choices, halves, read, record, summary
-from skim._stopping import CRITERIA
+from skim._training._stopping import CRITERIA
 
 pytestmark = pytest.mark.usefixtures("adbench")
 

@@ -16,10 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skim import ALTBIDetector
-from skim._scaling import InputScaler
+from skim._detectors._scaling import InputScaler
+from skim._nets._contrastive import Views, contrast
 from skim.datasets import make_im_clusters
 from skim.embedding import ContrastiveEmbedder
-from skim.nets._contrastive import Views, contrast
 from skim.theory import cluster_geometry
 
 NAMES = list("abcdef")
@@ -186,7 +186,7 @@ def test_a_cache_gives_the_same_and_is_used(fitted, table, tmp_path, monkeypatch
     expected = fitted.transform(table)
     memory = str(tmp_path)
     assert np.array_equal(quick(memory=memory).fit_transform(table), expected)
-    monkeypatch.setattr("skim.nets._contrastive.train_encoder", None)
+    monkeypatch.setattr("skim._nets._contrastive.train_encoder", None)
     again = quick(memory=memory).fit(table)
     assert np.array_equal(again.transform(table), expected)
     with pytest.raises(TypeError):
@@ -230,7 +230,7 @@ def test_importing_it_leaves_torch_alone():
 
 def test_its_network_does_without_scikit_learn():
     code = (
-        "import sys; import skim.nets._contrastive; sys.exit('sklearn' in sys.modules)"
+        "import sys; import skim._nets._contrastive; sys.exit('sklearn' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

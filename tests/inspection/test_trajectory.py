@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skim import ALTBIDetector, IMAutoencoderDetector
 from skim.inspection import trajectory
-from skim.separation import separation
+from skim.metrics import separation
 
 
 def test_it_records_the_losses_of_every_epoch(quick, table, is_outlier):

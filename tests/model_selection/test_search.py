@@ -15,10 +15,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from skim import ALTBIDetector, IMAutoencoderDetector
-from skim._monitor import Monitor
+from skim._nets import NonFiniteLossError
+from skim._training._history import Monitor
 from skim.metrics import get_scorer, get_scorer_names
 from skim.model_selection import EpochSearchCV, InSampleSplit, OutlierKFold
-from skim.nets import NonFiniteLossError
 
 CV = OutlierKFold(2)
 AUC = get_scorer("outlier_roc_auc")

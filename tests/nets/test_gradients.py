@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from skim.nets import AutoencoderShape, VAEShape, gradient_products
-from skim.nets._workspace import Workspace
+from skim._nets import AutoencoderShape, VAEShape, gradient_products
+from skim._nets._workspace import Workspace
 
 N_ROWS, N_MEMBERS, N_FEATURES = 6, 2, 7
 

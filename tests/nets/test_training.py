@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skim.nets import (
+from skim._nets import (
     Adam,
     AutoencoderShape,
     BestMoments,
@@ -14,7 +14,7 @@ from skim.nets import (
     StackedAutoencoder,
     keep_low_losses,
 )
-from skim.nets._rows import RowStream, in_chunks
+from skim._nets._rows import RowStream, in_chunks
 
 ACTIVATIONS = {
     "tanh": torch.tanh,

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.nn.functional import leaky_relu
 
-from skim.nets import StackedVAE, VAEShape
-from skim.nets._vae import EPS, LOG_VAR_RANGE, MOMENTUM, SLOPE
-from skim.nets._workspace import Workspace
+from skim._nets import StackedVAE, VAEShape
+from skim._nets._vae import EPS, LOG_VAR_RANGE, MOMENTUM, SLOPE
+from skim._nets._workspace import Workspace
 
 M, P, B = 3, 7, 20
 

@@ -321,7 +321,7 @@ def test_without_pyod_the_error_names_the_extra():
 
 
 def test_skim_does_not_import_pyod():
-    statement = "import skim; skim.ALTBIDetector(); skim.datasets, skim.separation"
+    statement = "import skim; skim.ALTBIDetector(); skim.datasets, skim.metrics"
     done = run(f"import sys; {statement}; sys.exit('pyod' in sys.modules)")
     assert done.returncode == 0
 

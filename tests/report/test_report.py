@@ -18,8 +18,8 @@ from sklearn.pipeline import make_pipeline
 
 from skim import ALTBIDetector, ODIMDetector
 from skim.report import write_report
+from tests.detectors.test_bad_input import AWKWARD
 from tests.report.conftest import HOSTILE, SCRIPT
-from tests.test_bad_input import AWKWARD
 
 
 def read(path):

@@ -1,0 +1,1 @@
+"""What users construct and fit: scikit-learn's side of the house."""

@@ -1,0 +1,344 @@
+"""A one-hidden-layer autoencoder, stopped where its losses separate best."""
+
+from numbers import Integral
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from skim._detectors._resuming import ResumableDetector
+from skim._detectors._scaling import InputScaler
+from skim._training._checks import Checks
+
+N_WATCHED_ROWS = 256  # whose losses tell when to stop
+
+
+class IMAutoencoderDetector(ResumableDetector):
+    r"""Outlier detector built on a one-hidden-layer autoencoder.
+
+    The network is :math:`F(x) = A\,\phi(W x)`, without biases, and a row's loss is
+    its squared reconstruction error :math:`\|x - F(x)\|^2`. Early in training the
+    errors of inliers shrink before those of outliers do. Each member is kept at
+    the epoch where a mixture of two Gaussians finds the errors furthest apart, and
+    a row's score is its negated error, averaged over the members. This is the
+    network of which the inlier-memorization effect has been proved [1]_.
+
+    Read more in the :doc:`user guide </user_guide>`.
+
+    Parameters
+    ----------
+    n_estimators : int, default=10
+        Number of networks, trained side by side.
+
+    hidden_units : int, default=8
+        Number of hidden units.
+
+    activation : {"tanh", "relu", "sigmoid", "identity"}, default="tanh"
+        The function :math:`\phi`.
+
+    train_decoder : bool, default=True
+        Whether :math:`A` is trained along with :math:`W`. The theorem keeps it
+        fixed.
+
+    epochs : int, default=100
+        Largest number of epochs.
+
+    updates_per_epoch : int or None, default=5
+        Number of updates in an epoch. None means one pass over the data.
+
+    batch_size : int or None, default=500
+        Rows in a batch. None means all rows.
+
+    solver : {"adam", "gd"}, default="adam"
+        The optimiser: Adam on the mean loss of a batch, or plain gradient descent
+        on half the sum of the losses, as in the theorem.
+
+    stopping : str or None, default="separation"
+        "separation", "entropy", "cohesion", "excess_mass", "mass_volume" or None.
+        Which moment of training counts, of each member: the epoch where the losses of
+        some rows are best by one of the criteria of :mod:`skim.metrics`, or the last
+        one.
+
+    learning_rate : float, default=1e-3
+        Step size of the optimiser.
+
+    scaling : {"squash", "minmax"}, default="squash"
+        How features are scaled. "squash" maps standardised values z to
+        ``tanh(z / 3)``, "minmax" the training range to [0, 1]. Both are then divided
+        by the square root of the number of features, so that no training row is
+        longer than 1.
+
+    ema_steps : int, default=0
+        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 does without.
+
+    ema_decay : float, default=0.999
+        Decay of the warm-up's moving average.
+
+    contamination : "auto" or float, default="auto"
+        Share of outliers in the training data, in (0, 0.5], which sets the
+        threshold. With "auto", a mixture of two Gaussians, fitted to the training
+        scores, decides where they part; see :func:`skim.metrics.split_point`.
+
+    warm_start : bool, default=False
+        Whether `fit` goes on with the training before, up to a larger number of
+        `epochs`, instead of starting anew. On the same rows, the result is the same
+        as that of one long training. What that takes is kept in the detector: all
+        weights of all epochs.
+
+    random_state : int, RandomState instance or None, default=None
+        Controls the initial weights and the batches. Pass an int for the same
+        scores in every call.
+
+    n_jobs : int, default=None
+        Number of threads to compute with. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, -1 all processors.
+
+    device : str, default="cpu"
+        Where to compute: any device of torch, or "auto" for a GPU if there is one.
+
+    store_stages : bool or "auto", default="auto"
+        Whether to keep the weights of all stages of the training, not only those
+        that count, for :meth:`staged_score_samples`. "auto" keeps them where they
+        take no more than 32 megabytes.
+
+    verbose : int, default=0
+        Whether to show a progress bar on standard error.
+
+    Attributes
+    ----------
+    offset_ : float
+        Threshold: ``decision_function = score_samples - offset_``.
+
+    training_scores_ : ndarray of shape (n_samples,)
+        Scores of the training data, as `score_samples` gives them; after
+        `partial_fit`, of a sample of all rows seen.
+
+    best_epochs_ : ndarray of shape (n_estimators,)
+        The epoch at which each member was kept.
+
+    history_ : dict of str to ndarray
+        Record of the training, one element an epoch: "epoch", "update",
+        "batch_size", the quantiles of the losses of the watched rows "loss_q05",
+        "loss_q25", "loss_q50", "loss_q75", "loss_q95", their "separation", and the
+        "criterion" by which to stop. ``pandas.DataFrame(detector.history_)`` makes
+        it a table.
+
+    weights_ : ndarray of shape (1, n_estimators, n_weights)
+        Weights at the kept moments.
+
+    typical_contributions_ : ndarray of shape (n_features,)
+        Mean contributions of the features in a sample of the training data.
+
+    stages_ : ndarray of int of shape (n_stages, n_estimators)
+        Which of the stored states each member had at the end of each stage, for
+        :meth:`staged_score_samples`. Only if stages were stored.
+
+    device_ : str
+        The device that was used.
+
+    n_features_in_ : int
+        Number of features seen during `fit`.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen during `fit`. Defined only when `X` has
+        feature names that are all strings.
+
+    See Also
+    --------
+    ALTBIDetector : Usually the more accurate choice.
+    ODIMDetector : The same stopping rule on a variational autoencoder.
+
+    Notes
+    -----
+    :meth:`paper` gives the network of the paper's simulation study, :meth:`theorem`
+    the setting of its theorem: full-batch gradient descent with a fixed decoder.
+
+    References
+    ----------
+    .. [1] K. Kim and D. Kim, "What Drives the Inlier-Memorization Effect? A Theory
+           of Outlier Detection via Early Training Dynamics", 2026.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skim import IMAutoencoderDetector
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.r_[rng.normal(size=(200, 3)), [[6.0, -6.0, 6.0]]]
+    >>> detector = IMAutoencoderDetector(contamination=0.005, random_state=0).fit(X)
+    >>> detector.predict([[0.0, 0.0, 0.0], [6.0, -6.0, 6.0]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints: dict = {
+        **ResumableDetector._parameter_constraints,
+        "hidden_units": [Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions({"tanh", "relu", "sigmoid", "identity"})],
+        "train_decoder": ["boolean"],
+        "updates_per_epoch": [Interval(Integral, 1, None, closed="left"), None],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "solver": [StrOptions({"adam", "gd"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_estimators=10,
+        hidden_units=8,
+        activation="tanh",
+        train_decoder=True,
+        epochs=100,
+        updates_per_epoch=5,
+        batch_size=500,
+        solver="adam",
+        stopping="separation",
+        learning_rate=1e-3,
+        scaling="squash",
+        ema_steps=0,
+        ema_decay=0.999,
+        contamination="auto",
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        device="cpu",
+        store_stages="auto",
+        verbose=0,
+    ):
+        self.n_estimators = n_estimators
+        self.hidden_units = hidden_units
+        self.activation = activation
+        self.train_decoder = train_decoder
+        self.epochs = epochs
+        self.updates_per_epoch = updates_per_epoch
+        self.batch_size = batch_size
+        self.solver = solver
+        self.stopping = stopping
+        self.learning_rate = learning_rate
+        self.scaling = scaling
+        self.ema_steps = ema_steps
+        self.ema_decay = ema_decay
+        self.contamination = contamination
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.store_stages = store_stages
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, **params):
+        """Make a detector with the network of the paper's simulation study.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters to set otherwise.
+
+        Returns
+        -------
+        detector : IMAutoencoderDetector
+        """
+        settings = {
+            "n_estimators": 1,
+            "hidden_units": 32,
+            "epochs": 1000,
+            "updates_per_epoch": None,
+            "learning_rate": 2e-4,
+            "scaling": "minmax",
+        }
+        return cls(**(settings | params))
+
+    @classmethod
+    def theorem(cls, **params):
+        """Make a detector in the setting of the theorem.
+
+        Gradient descent on all rows at once, with the decoder fixed. The loss is
+        summed over the rows, so a good learning rate is about one over their
+        number; the one here is for about a thousand. If `best_epochs_` is 1 or
+        the losses in `history_` grow, it is too large.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters to set otherwise.
+
+        Returns
+        -------
+        detector : IMAutoencoderDetector
+        """
+        settings = {
+            "n_estimators": 1,
+            "hidden_units": 32,
+            "train_decoder": False,
+            "epochs": 1000,
+            "updates_per_epoch": 1,
+            "batch_size": None,
+            "solver": "gd",
+            "scaling": "minmax",
+        }
+        return cls(**(settings | params))
+
+    def _n_entries(self):
+        return self.epochs
+
+    def _network_params(self, n_features):
+        return {
+            "n_features": n_features,
+            "n_hidden": self.hidden_units,
+            "activation": self.activation,
+        }
+
+    def _shape(self):
+        from skim._nets import AutoencoderShape
+
+        return AutoencoderShape(**self.network_params_)
+
+    def _new_network(self, weights, generator):
+        from skim._nets import StackedAutoencoder
+
+        return StackedAutoencoder(
+            self._shape(), weights, train_decoder=self.train_decoder
+        )
+
+    def _new_optimiser(self, network):
+        from skim._nets import Adam, GradientDescent
+
+        optimiser = Adam if self.solver == "adam" else GradientDescent
+        return optimiser(network.weights, learning_rate=self.learning_rate)
+
+    def _update(self, run):
+        from skim._nets import half_sum
+
+        return run.update(self.batch_size, half_sum if self.solver == "gd" else None)
+
+    _next_update = _update
+
+    def _new_scaler(self, n_features):
+        # Without biases, a row at the origin is always reconstructed. It had
+        # better be a usual row.
+        return InputScaler(self.scaling, centred=True, factor=n_features**-0.5)
+
+    def _train(self, run, monitor):
+        from skim._nets import BestMoments
+
+        batch_size = min(self.batch_size or run.n_rows, run.n_rows)
+        n_updates = self.updates_per_epoch or run.n_rows // batch_size
+        best = BestMoments(run)
+        watch = self._watch(run, N_WATCHED_ROWS)
+        if run.n_epochs:
+            best.restore(run)
+        checks = Checks(self, watch, best, monitor)
+        for epoch in range(run.n_epochs + 1, self.epochs + 1):
+            for _ in range(n_updates):
+                self._update(run)
+            checks.add(
+                run,
+                moment=epoch,
+                epoch=epoch,
+                update=run.n_updates,
+                batch_size=batch_size,
+            )
+            run.n_epochs = epoch
+            if checks.stop:
+                break
+        checks.judge(run)
+        self.best_epochs_ = best.moments
+        run.carried |= best.export()
+        run.snapshots.append(best.snapshot())

@@ -1,0 +1,273 @@
+"""ODIM: stop each member where its losses separate best."""
+
+import math
+from numbers import Integral
+
+from sklearn.utils._param_validation import Interval
+
+from skim._detectors._vae_base import VAEDetector
+from skim._training._checks import Checks
+
+MAX_UPDATES_BETWEEN_CHECKS = 10
+N_WATCHED_ROWS = 256  # whose losses tell when to stop, unless those of the batch do
+
+
+class ODIMDetector(VAEDetector):
+    """Outlier detector that stops training where the losses separate best.
+
+    Several small variational autoencoders are trained side by side. Every few
+    updates, a mixture of two Gaussians is fitted to the losses of the present
+    batch; how far its components lie apart tells, without labels, how well
+    inliers and outliers are told apart. Each member is kept at its best moment,
+    and a row's score is its negated loss, averaged over the members [1]_.
+
+    Read more in the :doc:`user guide </user_guide>`.
+
+    Parameters
+    ----------
+    n_estimators : int, default=10
+        Number of networks, trained side by side.
+
+    n_importance : int, default=1
+        Number of latent codes drawn per row and update. With 1, rows are scored
+        at the mean of their code.
+
+    max_width : int, default=128
+        Largest width of the networks. Up to this limit, their first block has 32
+        units for less than 100 features, 128 for less than 400, 256 for less than
+        1500 and 512 beyond; the second block has half and the latent code a
+        quarter of that.
+
+    epochs : int, default=1000
+        Largest number of passes over the data. Most members stop long before.
+
+    batch_size : int, default=64
+        Rows in a batch.
+
+    stopping : str or None, default="separation"
+        "separation", "entropy", "cohesion", "excess_mass", "mass_volume" or None.
+        Which moment of training counts, of each member: that where the losses are
+        best by one of the criteria of :mod:`skim.metrics`, or the last one. The
+        separation is that of the present batch; all others look at the same rows
+        every time.
+
+    patience : int, default=300
+        Number of updates without a better moment after which a member stops. With
+        `stopping` None, none stops before the last epoch.
+
+    learning_rate : float, default=1e-3
+        Step size of Adam.
+
+    weight_decay : float, default=5e-7
+        L2 penalty of Adam.
+
+    scaling : {"squash", "minmax"}, default="squash"
+        How features are scaled. "squash" maps standardised values z to
+        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1].
+
+    ema_steps : int, default=0
+        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 does without.
+
+    ema_decay : float, default=0.999
+        Decay of the warm-up's moving average.
+
+    contamination : "auto" or float, default="auto"
+        Share of outliers in the training data, in (0, 0.5], which sets the
+        threshold. With "auto", a mixture of two Gaussians, fitted to the training
+        scores, decides where they part; see :func:`skim.metrics.split_point`.
+
+    random_state : int, RandomState instance or None, default=None
+        Controls the initial weights, the batches and the latent noise. Pass an int
+        for the same scores in every call.
+
+    n_jobs : int, default=None
+        Number of threads to compute with. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, -1 all processors.
+
+    device : str, default="cpu"
+        Where to compute: any device of torch, or "auto" for a GPU if there is one.
+
+    store_stages : bool or "auto", default="auto"
+        Whether to keep the weights of all stages of the training, not only those
+        that count, for :meth:`staged_score_samples`. "auto" keeps them where they
+        take no more than 32 megabytes.
+
+    verbose : int, default=0
+        Whether to show progress on standard error.
+
+    Attributes
+    ----------
+    offset_ : float
+        Threshold: ``decision_function = score_samples - offset_``.
+
+    training_scores_ : ndarray of shape (n_samples,)
+        Scores of the training data, as `score_samples` gives them.
+
+    best_updates_ : ndarray of shape (n_estimators,)
+        The update after which each member was kept.
+
+    history_ : dict of str to ndarray
+        Record of the training, one element a check: "epoch", "update",
+        "batch_size", the quantiles of the batch's losses "loss_q05", "loss_q25",
+        "loss_q50", "loss_q75", "loss_q95", their mean "separation" over the
+        members still in training, and the "criterion" by which to stop.
+        ``pandas.DataFrame(detector.history_)`` makes it a table.
+
+    weights_ : ndarray of shape (1, n_estimators, n_weights)
+        Weights at the kept moments.
+
+    typical_contributions_ : ndarray of shape (n_features,)
+        Mean contributions of the features in a sample of the training data.
+
+    stages_ : ndarray of int of shape (n_stages, n_estimators)
+        Which of the stored states each member had at the end of each stage, for
+        :meth:`staged_score_samples`. Only if stages were stored.
+
+    device_ : str
+        The device that was used.
+
+    n_features_in_ : int
+        Number of features seen during `fit`.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen during `fit`. Defined only when `X` has
+        feature names that are all strings.
+
+    See Also
+    --------
+    ALTBIDetector : Trains under a truncated loss; usually more accurate.
+    IMAutoencoderDetector : The same stopping rule on a plain autoencoder.
+
+    Notes
+    -----
+    :meth:`paper` gives the settings of the original method: ten members, 50 latent
+    codes, min-max scaled features and a patience of 100 updates. The original sums
+    the members' losses where this class averages them, which ranks rows alike.
+
+    References
+    ----------
+    .. [1] D. Kim, J. Hwang, J. Lee, K. Kim and Y. Kim, "ODIM: Outlier Detection via
+           Likelihood of Under-fitted Generative Models", International Conference
+           on Machine Learning, 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skim import ODIMDetector
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.r_[rng.normal(size=(200, 3)), [[6.0, -6.0, 6.0]]]
+    >>> detector = ODIMDetector(contamination=0.005, random_state=0).fit(X)
+    >>> detector.predict([[0.0, 0.0, 0.0], [6.0, -6.0, 6.0]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints: dict = {
+        **VAEDetector._parameter_constraints,
+        "patience": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_estimators=10,
+        n_importance=1,
+        max_width=128,
+        epochs=1000,
+        batch_size=64,
+        stopping="separation",
+        patience=300,
+        learning_rate=1e-3,
+        weight_decay=5e-7,
+        scaling="squash",
+        ema_steps=0,
+        ema_decay=0.999,
+        contamination="auto",
+        random_state=None,
+        n_jobs=None,
+        device="cpu",
+        store_stages="auto",
+        verbose=0,
+    ):
+        self.n_estimators = n_estimators
+        self.n_importance = n_importance
+        self.max_width = max_width
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.stopping = stopping
+        self.patience = patience
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.scaling = scaling
+        self.ema_steps = ema_steps
+        self.ema_decay = ema_decay
+        self.contamination = contamination
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.store_stages = store_stages
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, **params):
+        """Make a detector with the settings of the original method.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters to set otherwise, for example
+            ``ODIMDetector.paper(ema_steps=50)`` for the warm-up.
+
+        Returns
+        -------
+        detector : ODIMDetector
+        """
+        settings = {
+            "n_importance": 50,
+            "max_width": 512,
+            "patience": 100,
+            "scaling": "minmax",
+        }
+        return cls(**(settings | params))
+
+    def _n_entries(self):
+        return None
+
+    def _train(self, run, monitor):
+        best = self._train_to_best(run, monitor)
+        self.best_updates_ = best.moments
+        run.snapshots.append(best.snapshot())
+
+    def _train_to_best(self, run, monitor):
+        """Train every member until its losses separate no better."""
+        from skim._nets import BestMoments
+
+        batches_per_epoch = max(run.n_rows // self.batch_size, 1)
+        check_every = min(MAX_UPDATES_BETWEEN_CHECKS, batches_per_epoch)
+        patience = check_every * math.ceil(self.patience / check_every)
+        by_batch = self.stopping in ("separation", None)
+        watch = self._watch(run, None if by_batch else N_WATCHED_ROWS)
+        best = BestMoments(run)
+        checks = Checks(self, watch, best, monitor)
+        for epoch in range(1, self.epochs + 1):
+            for batch in range(1, batches_per_epoch + 1):
+                self._update(run)
+                if batch % check_every:
+                    continue
+                if by_batch:
+                    watch.rows = run.batch
+                checks.add(
+                    run,
+                    moment=run.n_updates,
+                    epoch=epoch,
+                    update=run.n_updates,
+                    batch_size=watch.rows.shape[-1],
+                )
+                if (run.n_updates - best.moments[run.members]).max() >= patience:
+                    checks.judge(run)
+                hopeful = run.n_updates - best.moments[run.members] < patience
+                if checks.stop or not hopeful.any():
+                    return best
+                if not hopeful.all():
+                    run.select(hopeful)
+        checks.judge(run)
+        return best

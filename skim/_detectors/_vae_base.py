@@ -1,0 +1,78 @@
+"""What the detectors built on the variational autoencoder share."""
+
+from numbers import Integral, Real
+
+from sklearn.utils._param_validation import Interval
+
+from skim._detectors._base import IMDetector
+
+
+class VAEDetector(IMDetector):
+    """Base class of the detectors built on the variational autoencoder.
+
+    Warning: this class should not be used directly. Use derived classes instead.
+    """
+
+    _parameter_constraints: dict = {
+        **IMDetector._parameter_constraints,
+        "n_importance": [Interval(Integral, 1, None, closed="left")],
+        "max_width": [Interval(Integral, 8, None, closed="left")],
+        "batch_size": [Interval(Integral, 2, None, closed="left")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def _network_params(self, n_features):
+        *hidden, n_latent = hidden_and_latent_widths(n_features, self.max_width)
+        return {"n_features": n_features, "hidden": hidden, "n_latent": n_latent}
+
+    def _shape(self):
+        from skim._nets import VAEShape
+
+        return VAEShape(**self.network_params_)
+
+    def _new_network(self, weights, generator):
+        from skim._nets import StackedVAE
+
+        return StackedVAE(
+            self._shape(), weights, n_samples=self.n_importance, generator=generator
+        )
+
+    def _new_optimiser(self, network):
+        from skim._nets import Adam
+
+        return Adam(
+            network.weights,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+        )
+
+    def _scoring_noise(self, generator):
+        import torch
+
+        shape = (self.n_estimators, self.network_params_["n_latent"], self.n_importance)
+        noise = torch.zeros(shape, dtype=torch.float32, device=self.device_)
+        if self.n_importance > 1:
+            noise.normal_(generator=generator)
+        return noise
+
+
+def hidden_and_latent_widths(n_features, max_width):
+    """Return the widths of the two hidden blocks and of the latent code.
+
+    Each is half of the one before. Wide tables get wide networks, up to
+    `max_width`; tables of less than eight features get a shorter latent code.
+    """
+    if n_features >= 1500:
+        wide = 512
+    elif n_features >= 400:
+        wide = 256
+    elif n_features >= 100:
+        wide = 128
+    else:
+        wide = 32
+    wide = min(wide, max_width)
+    if n_features >= 8:
+        most_latent = n_features
+    else:
+        most_latent = {7: 6, 6: 4, 5: 4, 4: 4}.get(n_features, 2)
+    return wide, wide // 2, min(wide // 4, most_latent)

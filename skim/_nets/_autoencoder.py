@@ -1,0 +1,136 @@
+"""A stack of the one-hidden-layer autoencoders ``F(x) = A phi(W x)``."""
+
+import torch
+
+from skim._nets import _overloads
+from skim._nets._layout import Layout
+from skim._nets._workspace import Workspace
+
+
+class AutoencoderShape:
+    """What the weights of a member look like, and how a fixed member scores.
+
+    Parameters
+    ----------
+    n_features : int
+        Width of the input and of the output.
+    n_hidden : int
+        Number of hidden units.
+    activation : {"tanh", "relu", "sigmoid", "identity"}
+        The function phi.
+    """
+
+    def __init__(self, n_features, n_hidden, activation):
+        self.n_features = n_features
+        self.activation = activation
+        self.widest = max(n_features, n_hidden)
+        self.weights = Layout(
+            {"encode": (n_hidden, n_features), "decode": (n_features, n_hidden)}
+        )
+
+    def initial_weights(self, n_members, generator):
+        """Draw uniform weights in ±1/sqrt(fan-in), torch's own default."""
+        return self.weights.uniform(n_members, generator)
+
+    def fold(self, weights, statistics=None, noise=None):
+        """Make fixed members of the given state, ready for `losses`."""
+        return self.weights.views(weights)
+
+    def losses(self, folded, x, workspace, *, terms=False):
+        """Squared reconstruction errors of rows under fixed members.
+
+        Parameters
+        ----------
+        folded : dict
+            From `fold`.
+        x : Tensor of shape (p, C) or (M, p, C)
+            Rows of the data, one a column; the same for all members or each
+            member's own.
+        workspace : Workspace
+        terms : bool, default=False
+            Whether to return what each feature adds to the loss as well.
+
+        Returns
+        -------
+        losses : Tensor of shape (M, C)
+        feature_terms : Tensor of shape (M, p, C), only if `terms`
+        """
+        _, residual = self.reconstruct(folded, x, workspace)
+        squares = residual.square_()
+        losses = squares.sum(1)
+        return (losses, squares) if terms else losses
+
+    def reconstruct(self, w, x, workspace):
+        """Hidden activations and the residuals ``F(x) - x``."""
+        n_members, n_hidden, n_features = w["encode"].shape
+        x = x.expand(n_members, -1, -1)
+        hidden = workspace.take("hidden", n_members, n_hidden, x.shape[2])
+        torch.bmm(w["encode"], x, out=hidden)
+        if self.activation != "identity":
+            getattr(torch, f"{self.activation}_")(hidden)
+        residual = workspace.take("residual", n_members, n_features, x.shape[2])
+        torch.baddbmm(x, w["decode"], hidden, beta=-1.0, out=residual)
+        return hidden, residual
+
+    def traced_losses(self, linear, statistics, x, noise):
+        """Losses of rows under fixed members, by steps that torch can follow.
+
+        As of a :class:`VAEShape`, but without statistics and noise.
+        """
+        hidden = linear("encode", x)
+        if self.activation != "identity":
+            hidden = getattr(torch, self.activation)(hidden)
+        return (linear("decode", hidden) - x).square().sum(1)
+
+
+class StackedAutoencoder:
+    """Members of an autoencoder in training.
+
+    Parameters
+    ----------
+    shape : AutoencoderShape
+    weights : Tensor of shape (M, P)
+        Changed in place by whoever trains.
+    train_decoder : bool
+        Whether the gradient reaches the decoder.
+    """
+
+    def __init__(self, shape, weights, *, train_decoder=True):
+        self.shape = shape
+        self.weights = weights
+        self.train_decoder = train_decoder
+        self.statistics = weights.new_empty(len(weights), 0)
+        self._workspace = Workspace(weights.dtype, weights.device)
+        self._views = shape.weights.views(weights)
+
+    def forward(self, x):
+        """Losses ``||x - F(x)||²`` of a batch of shape (M, p, B), and a cache."""
+        hidden, residual = self.shape.reconstruct(self._views, x, self._workspace)
+        scratch = self._workspace.take("scratch", *residual.shape)
+        losses = torch.mul(residual, residual, out=scratch).sum(1)
+        return losses, (x, hidden, residual)
+
+    def backward(self, cache, row_weights, grad):
+        """Write the gradient of ``(row_weights * losses).sum()`` into `grad`."""
+        x, hidden, residual = cache
+        w, take = self._views, self._workspace.take
+        grad_out = residual.mul_(2.0 * row_weights.unsqueeze(1))
+        grad_hidden = take("grad_hidden", *hidden.shape)
+        torch.bmm(w["decode"].transpose(1, 2), grad_out, out=grad_hidden)
+        if self.train_decoder:
+            grad_decode = torch.bmm(grad_out, hidden.transpose(1, 2))
+        else:
+            grad_decode = torch.zeros_like(w["decode"])
+        _activation_backward(self.shape.activation, grad_hidden, hidden)
+        grad_encode = torch.bmm(grad_hidden, x.transpose(1, 2))
+        torch.cat([grad_encode.flatten(1), grad_decode.flatten(1)], dim=1, out=grad)
+
+
+def _activation_backward(activation, grad, output):
+    """Multiply `grad`, in place, by phi' as a function of phi's output."""
+    if activation == "tanh":
+        _overloads.tanh_backward(grad, output, grad_input=grad)
+    elif activation == "sigmoid":
+        _overloads.sigmoid_backward(grad, output, grad_input=grad)
+    elif activation == "relu":
+        _overloads.threshold_backward(grad, output, 0.0, grad_input=grad)

@@ -1,0 +1,1 @@
+"""How a training run is watched, ended and recorded; nothing of scikit-learn."""

@@ -1,0 +1,223 @@
+"""How good scores are, judged without labels."""
+
+import numpy as np
+from scipy.integrate import trapezoid
+
+from skim._training._mixture import thinned, validate_rows
+
+N_LEVELS = 1000  # at which curves are taken
+MASSES = (0.9, 0.999)  # of the level sets whose volumes count
+MASS_LEFT = 0.9  # excess mass counts up to the level that leaves so much
+LIKELY_OUTLIERS = 0.1  # share of the rows, those with the largest gradients
+LIKELY_INLIERS = 0.5  # share of the rows, those with the smallest gradients
+
+
+def loss_entropy(losses):
+    r"""Measure how evenly the losses are spread over the rows.
+
+    With :math:`u_i` the losses, scaled to sum to one, this is
+
+    .. math:: H = -\sum_i u_i \log u_i.
+
+    Where a few rows carry most of the loss, as outliers do in a network that has
+    memorised the inliers, the entropy is low [1]_.
+
+    Parameters
+    ----------
+    losses : array-like of shape (..., n)
+        Losses, along the last axis. Where some are negative, as log-likelihoods
+        can be, the smallest is subtracted from all.
+
+    Returns
+    -------
+    entropy : ndarray of shape (...)
+        Between 0 and ``log(n)``, which stands for equal losses.
+
+    References
+    ----------
+    .. [1] Y. Huang, Y. Zhang, L. Wang, F. Zhang and X. Lin, "EntropyStop:
+           Unsupervised Deep Outlier Detection with Loss Entropy", KDD, 2024.
+
+    Examples
+    --------
+    >>> from skim.metrics import loss_entropy
+    >>> bool(loss_entropy([1, 1, 1, 9]) < loss_entropy([1, 2, 3, 4]))
+    True
+    """
+    losses = validate_rows(losses)
+    losses = losses - np.minimum(losses.min(axis=-1, keepdims=True), 0)
+    largest = losses.max(axis=-1, keepdims=True)
+    shares = np.where(largest > 0, losses / np.where(largest > 0, largest, 1), 1.0)
+    shares /= shares.sum(axis=-1, keepdims=True)
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    return -(shares * logs).sum(axis=-1)
+
+
+def excess_mass(scores, reference_scores):
+    r"""Measure how little room the most usual rows take up.
+
+    For a level :math:`t` the excess mass is
+
+    .. math:: \max_u \; P(s(X) \ge u) - t \, V(s \ge u),
+
+    the share of rows that score at least :math:`u`, less what the room of such
+    scores costs. The curve over :math:`t` lies high where a small part of the space
+    holds most of the rows. What is returned is the area under it, up to the level
+    where it falls to 0.9 [1]_.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,)
+        Scores of rows; the higher, the more usual.
+
+    reference_scores : array-like of shape (m,)
+        Scores of points spread evenly over the space, which measure volumes: all
+        of it counts as 1.
+
+    Returns
+    -------
+    area : float
+        The larger, the better. Volumes below ``1 / (m + 1)`` cannot be told apart,
+        so that all is alike where even most of the rows take up less than that.
+
+    See Also
+    --------
+    mass_volume : The same question, asked the other way round.
+
+    References
+    ----------
+    .. [1] N. Goix, "How to Evaluate the Quality of Unsupervised Anomaly Detection
+           Algorithms?", ICML Anomaly Detection Workshop, 2016.
+
+    Examples
+    --------
+    >>> from skim.metrics import excess_mass
+    >>> reference = [0, 0, 0, 0, 0, 0, 0, 1]
+    >>> excess_mass([1, 1, 1, 1], reference) > excess_mass([1, 1, 0, 0], reference)
+    True
+    """
+    masses, volumes = _masses_and_volumes(scores, reference_scores)
+    last = np.max((masses - MASS_LEFT) / volumes)
+    levels = np.linspace(0, last, N_LEVELS)
+    curve = (masses - levels[:, None] * volumes).max(axis=1)
+    return float(trapezoid(curve, levels))
+
+
+def mass_volume(scores, reference_scores):
+    """Measure the room that most rows take up, over several meanings of "most".
+
+    For each share of the rows from 90 to 99.9 percent, the volume is taken where
+    scores are at least as high as of these rows; what is returned is the mean of
+    the volumes [1]_.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,)
+        Scores of rows; the higher, the more usual.
+
+    reference_scores : array-like of shape (m,)
+        Scores of points spread evenly over the space, which measure volumes: all
+        of it counts as 1.
+
+    Returns
+    -------
+    volume : float
+        Between 0 and 1; the smaller, the better.
+
+    See Also
+    --------
+    excess_mass : The same question, asked the other way round.
+
+    References
+    ----------
+    .. [1] N. Goix, "How to Evaluate the Quality of Unsupervised Anomaly Detection
+           Algorithms?", ICML Anomaly Detection Workshop, 2016.
+
+    Examples
+    --------
+    >>> from skim.metrics import mass_volume
+    >>> reference = [0, 0, 0, 0, 0, 0, 0, 1]
+    >>> mass_volume([1, 1, 1, 1], reference) < mass_volume([1, 1, 0, 0], reference)
+    True
+    """
+    masses, volumes = _masses_and_volumes(scores, reference_scores)
+    places = np.searchsorted(masses, np.linspace(*MASSES, N_LEVELS))
+    return float(volumes[np.minimum(places, len(volumes) - 1)].mean())
+
+
+def gradient_cohesion(products):
+    r"""Measure how far the gradients of likely inliers and outliers have parted.
+
+    The tenth of the rows with the longest gradients is rich in outliers, the half
+    with the shortest consists of inliers, mostly. What is returned is the mean cosine
+    of two gradients within such a set, averaged over the two sets, less the mean
+    cosine between them. It is large while a network learns one thing from the one and
+    another from the other, after an idea of [1]_.
+
+    Parameters
+    ----------
+    products : array-like of shape (..., n, n)
+        Inner products of the gradients of the rows' losses.
+
+    Returns
+    -------
+    cohesion : ndarray of shape (...)
+        Between -2 and 2.
+
+    References
+    ----------
+    .. [1] Y. Zhang, L. Wang, Y. Huang, Y. Zheng, F. Zhang and X. Lin, "GradStop:
+           Exploring Training Dynamics in Unsupervised Outlier Detection through
+           Gradient Cohesion", arXiv:2412.08501, 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skim.metrics import gradient_cohesion
+    >>> gradients = np.array([[1, 0], [1, 0], [1, 0], [0, 9], [0, 9]])
+    >>> float(gradient_cohesion(gradients @ gradients.T))
+    1.0
+    """
+    products = validate_rows(products)
+    n_rows = products.shape[-1]
+    if products.ndim < 2 or products.shape[-2] != n_rows or n_rows < 4:
+        raise ValueError(
+            "Expected square matrices of inner products, of four rows or more, not "
+            f"shape {products.shape}."
+        )
+    n_outliers = max(round(LIKELY_OUTLIERS * n_rows), 2)
+    n_inliers = max(round(LIKELY_INLIERS * n_rows), 2)
+    lengths = np.sqrt(np.maximum(np.diagonal(products, axis1=-2, axis2=-1), 0))
+    order = np.argsort(lengths, axis=-1, kind="stable")
+    inverse = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    cosines = products * inverse[..., None] * inverse[..., None, :]
+    cosines = np.take_along_axis(cosines, order[..., None], axis=-2)
+    cosines = np.take_along_axis(cosines, order[..., None, :], axis=-1)
+    inliers, outliers = slice(None, n_inliers), slice(-n_outliers, None)
+    within = _mean_of_pairs(cosines[..., inliers, inliers])
+    within += _mean_of_pairs(cosines[..., outliers, outliers])
+    return within / 2 - cosines[..., outliers, inliers].mean(axis=(-2, -1))
+
+
+def _mean_of_pairs(cosines):
+    """Return the mean of the entries off the diagonal."""
+    n = cosines.shape[-1]
+    trace = np.trace(cosines, axis1=-2, axis2=-1)
+    return (cosines.sum(axis=(-2, -1)) - trace) / (n * (n - 1))
+
+
+def _masses_and_volumes(scores, reference_scores):
+    """Return the shares of rows and of the space that score so much at least.
+
+    Level sets are taken at the scores of at most so many rows, the smallest first.
+    """
+    scores = validate_rows(scores)
+    reference = np.sort(validate_rows(reference_scores))
+    if scores.ndim != 1 or reference.ndim != 1:
+        raise ValueError("Expected one row of scores, and one of the reference.")
+    levels = thinned(scores, N_LEVELS)[::-1]
+    order = np.sort(scores)
+    masses = 1 - np.searchsorted(order, levels, side="left") / len(order)
+    n_inside = len(reference) - np.searchsorted(reference, levels, side="left")
+    # One more, as if one point had been just inside: no volume is nothing.
+    return masses, (n_inside + 1) / (len(reference) + 1)

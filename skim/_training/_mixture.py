@@ -1,0 +1,254 @@
+"""The two-Gaussian mixture in one dimension, and what is read off it.
+
+Early in training the losses of inliers and of outliers part. A mixture of two
+Gaussians, fitted to the losses, measures without labels how far they have parted
+and where to draw the line between them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skim._utils import evenly_spaced
+
+VAR_FLOOR = 1e-6  # for values scaled to [0, 1]
+MAX_VALUES = 10_000  # beyond this, evenly spaced order statistics stand for all
+REACH = 3.0  # standard deviations that still belong to the bulk of the losses
+
+
+class TwoGaussians(NamedTuple):
+    """A fitted mixture; along the last axis, the component further left is first.
+
+    Attributes
+    ----------
+    weights, means, variances : ndarray of shape (..., 2)
+    """
+
+    weights: np.ndarray
+    means: np.ndarray
+    variances: np.ndarray
+
+
+def fit_two_gaussians(
+    values: ArrayLike, *, max_iter: int = 100, tol: float = 1e-3
+) -> TwoGaussians:
+    """Fit a mixture of two Gaussians along the last axis.
+
+    The start is the best split of the sorted values into two groups, which in
+    one dimension can be found exactly; from there, expectation-maximisation runs
+    until the mean log-likelihood gains less than `tol`. Each row is scaled and
+    fitted as if it were alone, and nothing is random.
+
+    Parameters
+    ----------
+    values : array-like of shape (..., n)
+        Finite values, at least two a row.
+    max_iter : int, default=100
+        Largest number of iterations.
+    tol : float, default=1e-3
+        Gain in mean log-likelihood at which to stop.
+
+    Returns
+    -------
+    mixture : TwoGaussians
+        Its arrays have shape (..., 2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skim.metrics import fit_two_gaussians
+    >>> rng = np.random.default_rng(0)
+    >>> losses = np.r_[rng.normal(1.0, 0.2, 900), rng.normal(8.0, 1.0, 100)]
+    >>> fit_two_gaussians(losses).weights.round(2)
+    array([0.9, 0.1])
+    """
+    scaled, low, width = _scale_to_unit(validate_rows(values))
+    weights, means, variances = _fit_unit(scaled, max_iter, tol)
+    with np.errstate(over="ignore"):
+        means = 2 * (low + width * means)
+        variances = (2 * width) ** 2 * variances
+    return TwoGaussians(weights, means, variances)
+
+
+def separation(losses: ArrayLike) -> np.ndarray:
+    r"""Measure how far losses have parted into two groups.
+
+    The losses are scaled to [0, 1] and a mixture of two Gaussians is fitted to
+    them. Its components' means and variances give
+
+    .. math:: (\mu_1 - \mu_2)^2 + (\sigma_1^2 - \sigma_2^2)^2,
+
+    the criterion by which ODIM chooses when to stop.
+
+    Parameters
+    ----------
+    losses : array-like of shape (..., n)
+        Losses, along the last axis.
+
+    Returns
+    -------
+    separation : ndarray of shape (...)
+        Zero where all losses are equal.
+
+    Examples
+    --------
+    >>> from skim.metrics import separation
+    >>> float(separation([0.0, 0.0, 0.1, 0.9, 1.0])) > 0.6
+    True
+    """
+    scaled, _, _ = _scale_to_unit(validate_rows(losses))
+    _, means, variances = _fit_unit(scaled)
+    between_means = np.diff(means, axis=-1)[..., 0]
+    between_variances = np.diff(variances, axis=-1)[..., 0]
+    return between_means**2 + between_variances**2
+
+
+def split_point(losses: ArrayLike) -> float:
+    """Find where the losses of outliers begin.
+
+    The heavier of the two Gaussians of the mixture is the bulk of the losses. An
+    outlier lies more than three standard deviations above its mean and, where the
+    other Gaussian is the upper one, more likely belongs to that. Losses are rarely
+    Gaussian, so this is a rough guide.
+
+    Parameters
+    ----------
+    losses : array-like of shape (n,)
+
+    Returns
+    -------
+    threshold : float
+        Half-way between the smallest loss of an outlier and the next smaller one.
+        Infinity where there is none.
+
+    Examples
+    --------
+    >>> from skim.metrics import split_point
+    >>> 1.2 < split_point([1.0, 1.1, 1.2, 1.0, 1.1, 9.0, 10.0]) < 9.0
+    True
+    """
+    values = validate_rows(losses)
+    if values.ndim != 1:
+        raise ValueError(f"Expected one row of losses, not {values.ndim} dimensions.")
+    values = thinned(values)
+    if values[0] == values[-1]:
+        return np.inf
+    scaled, _, _ = _scale_to_unit(values)
+    mixture = _fit_unit(scaled)
+    bulk = int(np.argmax(mixture.weights))
+    outlying = scaled > mixture.means[bulk] + REACH * np.sqrt(mixture.variances[bulk])
+    if bulk == 0:
+        lower, upper = weighted_densities(mixture, scaled)
+        outlying &= upper > lower
+    if not outlying.any():
+        return np.inf
+    first = np.argmax(outlying)
+    return float(values[first - 1] / 2 + values[first] / 2)
+
+
+def weighted_densities(mixture, values):
+    """Return the densities, (2, n), of one mixture's components, with their weights."""
+    return _densities(values[None], *(part[:, None] for part in mixture))[:, 0]
+
+
+def thinned(values, max_values=MAX_VALUES):
+    """Sort values; of very many, return evenly spaced order statistics."""
+    values = np.sort(values)
+    if len(values) <= max_values:
+        return values
+    return values[evenly_spaced(len(values), max_values)]
+
+
+def validate_rows(values):
+    """Return finite values, at least two a row, as float64."""
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim == 0 or values.shape[-1] < 2 or not np.isfinite(values).all():
+        raise ValueError("Expected finite values, at least two of them a row.")
+    return values
+
+
+def _scale_to_unit(values):
+    """Scale rows to [0, 1]; return half the minimum and half the width as well."""
+    # Halves, because the width of float64 values need not be a float64.
+    low = values.min(axis=-1, keepdims=True) / 2
+    width = values.max(axis=-1, keepdims=True) / 2 - low
+    width = np.where(width > 0, width, 0.5)
+    return (values / 2 - low) / width, low, width
+
+
+def _fit_unit(values, max_iter=100, tol=1e-3):
+    """Fit the mixture to values scaled to [0, 1]."""
+    x = np.sort(values.reshape(-1, values.shape[-1]), axis=1)
+    squares = x * x
+    parts = _moments(x, squares, _best_split(x))
+    fitted = [part.copy() for part in parts]
+    active = np.arange(len(x))
+    likelihood = np.full(len(x), -np.inf)
+    for _ in range(max_iter):
+        density = _densities(x, *parts)
+        total = density[0] + density[1]
+        before, likelihood = likelihood, np.log(total).sum(axis=1) / x.shape[1]
+        density /= total
+        parts = _moments(x, squares, density)
+        goes_on = likelihood - before >= tol
+        if goes_on.all():
+            continue
+        for whole, part in zip(fitted, parts, strict=True):
+            whole[:, active] = part
+        if not goes_on.any():
+            break
+        x, squares, likelihood, active = (
+            part[goes_on] for part in (x, squares, likelihood, active)
+        )
+        parts = [part[:, goes_on] for part in parts]
+    else:
+        for whole, part in zip(fitted, parts, strict=True):
+            whole[:, active] = part
+    order = np.argsort(fitted[1], axis=0)
+    shape = (*values.shape[:-1], 2)
+    return TwoGaussians(
+        *(np.take_along_axis(part, order, axis=0).T.reshape(shape) for part in fitted)
+    )
+
+
+def _best_split(rows):
+    """Group membership, (2, R, n), of the split of sorted rows into two groups
+    whose sum of squares within the groups is least.
+    """
+    n = rows.shape[1]
+    size = np.arange(1, n)
+    left = np.cumsum(rows, axis=1)
+    total, left = left[:, -1:], left[:, :-1]
+    between = (left - size / n * total) ** 2 / (size * (n - size))
+    n_left = 1 + np.argmax(between, axis=1)
+    in_left = np.arange(n) < n_left[:, None]
+    return np.stack([in_left, ~in_left]).astype(np.float64)
+
+
+def _moments(x, squares, responsibility):
+    """Weights, means and variances, each (2, R), of the mixture of rows `x`, (R, n).
+
+    Who answers for what is of shape (2, R, n).
+    """
+    size = responsibility.sum(axis=2)
+    size += 10 * np.finfo(np.float64).eps
+    means = np.einsum("krn,rn->kr", responsibility, x) / size
+    variances = np.einsum("krn,rn->kr", responsibility, squares) / size
+    variances -= means * means
+    np.maximum(variances, 0.0, out=variances)
+    variances += VAR_FLOOR
+    return size / (size[0] + size[1]), means, variances
+
+
+def _densities(x, weights, means, variances):
+    """Weighted densities, (2, R, n), of rows `x`, (R, n); never quite zero."""
+    density = x - means[:, :, None]
+    density *= density
+    density *= -0.5
+    density /= variances[:, :, None]
+    np.exp(density, out=density)
+    density *= weights[:, :, None]
+    density /= np.sqrt(2 * np.pi * variances)[:, :, None]
+    density += np.finfo(np.float64).tiny
+    return density

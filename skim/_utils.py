@@ -1,0 +1,134 @@
+"""Small helpers that more than one room uses."""
+
+import contextlib
+import os
+import uuid
+
+import numpy as np
+from sklearn.utils import check_random_state, column_or_1d
+
+
+def own_random_state(random_state):
+    """Return a RandomState; None gives a fresh one, and not the global one."""
+    if random_state is None:
+        random_state = np.random.SeedSequence().generate_state(1).item()
+    return check_random_state(random_state)
+
+
+def evenly_spaced(n, max_places):
+    """Return at most so many of `n` places, from the first to the last."""
+    return np.linspace(0, n - 1, min(n, max_places)).round().astype(np.intp)
+
+
+def outlier_mask(y, n_samples, name="y", advice=""):
+    """Tell which rows are outliers.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Booleans or 0/1 with outliers as 1, as PyOD and ADBench have it, or +1/-1
+        with outliers as -1, as scikit-learn has it.
+    n_samples : int
+        The expected length.
+    name : str, default="y"
+        What to call the labels in an error.
+    advice : str, default=""
+        What to add to the error if they are all alike.
+
+    Returns
+    -------
+    is_outlier : ndarray of bool of shape (n_samples,)
+    """
+    labels = column_or_1d(y)
+    if len(labels) != n_samples:
+        raise ValueError(
+            f"{name} has {len(labels)} labels, but there are {n_samples} rows."
+        )
+    try:
+        values = set(np.unique(labels).tolist())
+    except TypeError:
+        values = set()
+    if values == {0, 1}:
+        return labels == 1
+    if values == {-1, 1}:
+        return labels == -1
+    if len(values) == 1 and values <= {-1, 0, 1}:
+        raise ValueError(
+            f"{name} has one class only; both inliers and outliers are needed.{advice}"
+        )
+    found = ", ".join(map(repr, sorted(values, key=str)[:5])) or "what cannot be sorted"
+    raise ValueError(
+        f"{name} must be 0 and 1 (outliers), or +1 and -1 (outliers), not {found}; "
+        "for example, y == 'outlier' makes such labels."
+    )
+
+
+def to_frame(values, *, columns=None, index=None):
+    """Make a DataFrame of an array.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, p)
+    columns : sequence of str, default=None
+        By default x0, x1 and so on.
+    index : object, default=None
+        Used if it is an index of pandas.
+
+    Returns
+    -------
+    frame : DataFrame
+    """
+    pd = import_pandas()
+    if columns is None:
+        columns = [f"x{j}" for j in range(values.shape[1])]
+    if not isinstance(index, pd.Index):
+        index = None
+    return pd.DataFrame(values, columns=columns, index=index)
+
+
+def feature_names(transformer, detector):
+    """Return the names of the features that a detector sees, None if not known.
+
+    Parameters
+    ----------
+    transformer : estimator
+        What comes before the detector.
+    detector : estimator
+    """
+    names = getattr(detector, "feature_names_in_", None)
+    if names is not None:
+        return names
+    try:
+        return transformer.get_feature_names_out()
+    except (AttributeError, ValueError):  # a step has none, or would need X's names
+        return None
+
+
+def import_pandas(otherwise="A data frame needs pandas: pip install pandas"):
+    """Return pandas, or say how to get it."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(otherwise) from error
+    return pd
+
+
+@contextlib.contextmanager
+def replacing(target):
+    """Yield where to write what takes the place of a file if all goes well.
+
+    Parameters
+    ----------
+    target : Path
+
+    Yields
+    ------
+    draft : Path
+        A file beside it, of the same extension, which is not there yet.
+    """
+    draft = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}{target.suffix}")
+    try:
+        yield draft
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from skim import ALTBIDetector
+from skim._detectors._vae_base import hidden_and_latent_widths
+
+
+def test_paper_settings_are_the_published_recipe():
+    detector = ALTBIDetector.paper()
+    assert (detector.n_estimators, detector.n_importance) == (1, 50)
+    assert (detector.epochs, detector.updates_per_epoch) == (90, 5)
+    assert detector._snapshot_epochs(90) == list(range(72, 91))
+    sizes = [detector._batch_size_of(epoch) for epoch in range(90)]
+    expected = [128] * 10 + [int(128 * 1.03**k) for k in range(80)]
+    assert sizes == expected
+    assert sum(sizes) * 5 == pytest.approx(212_000, rel=0.01)
+
+
+def test_batches_are_capped():
+    sizes = {ALTBIDetector(max_batch_size=200)._batch_size_of(e) for e in range(90)}
+    assert max(sizes) == 200
+    assert ALTBIDetector(batch_growth=9.0)._batch_size_of(10**9) == 256
+    assert ALTBIDetector(batch_growth=1.0)._batch_size_of(10**9) == 128
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 7, 90, 300])
+def test_snapshots_are_evenly_spaced_and_end_with_the_training(epochs):
+    kept = ALTBIDetector()._snapshot_epochs(epochs)
+    assert kept[-1] == epochs
+    assert kept[0] >= 1
+    assert 1 <= len(kept) <= 11
+    if len(kept) > 2:
+        gaps = np.diff(kept)
+        assert gaps.max() - gaps.min() <= 1
+
+
+def test_snapshots_do_not_depend_on_later_training(table):
+    short = ALTBIDetector(epochs=8, n_snapshots=1, random_state=0).fit(table)
+    long = ALTBIDetector(epochs=12, burn_in=7 / 12, n_snapshots=5, random_state=0)
+    assert np.array_equal(long.fit(table).weights_[0], short.weights_[0])
+
+
+def test_rescaled_scores_of_one_snapshot_fill_the_unit_interval(table):
+    detector = ALTBIDetector(
+        epochs=12, n_estimators=1, n_snapshots=1, rescale="minmax", random_state=0
+    ).fit(table)
+    assert detector.training_scores_.max() == 0
+    assert detector.training_scores_.min() == -1
+
+
+def test_truncation_ignores_the_worst_rows(table, is_outlier):
+    def final_loss_of_outliers(keep_quantile):
+        detector = ALTBIDetector(
+            epochs=90, keep_quantile=keep_quantile, random_state=0
+        ).fit(table)
+        return -detector.training_scores_[is_outlier].mean()
+
+    assert final_loss_of_outliers(0.9) > final_loss_of_outliers(1.0)
+
+
+@pytest.mark.parametrize(
+    ("n_features", "widths"),
+    [
+        (1, (32, 16, 2)),
+        (3, (32, 16, 2)),
+        (4, (32, 16, 4)),
+        (6, (32, 16, 4)),
+        (7, (32, 16, 6)),
+        (8, (32, 16, 8)),
+        (99, (32, 16, 8)),
+        (100, (128, 64, 32)),
+        (400, (256, 128, 64)),
+        (1500, (512, 256, 128)),
+    ],
+)
+def test_widths_are_the_published_ones(n_features, widths):
+    assert hidden_and_latent_widths(n_features, 512) == widths
+
+
+def test_widths_can_be_limited():
+    assert hidden_and_latent_widths(2000, 64) == (64, 32, 16)
+
+
+@pytest.mark.parametrize("name", ["43_WDBC", "42_WBC", "4_breastw", "38_thyroid"])
+def test_default_finds_outliers_of_real_tables(adbench, name):
+    with np.load(adbench / "Classical" / f"{name}.npz", allow_pickle=False) as file:
+        X, y = file["X"], file["y"]
+    detector = ALTBIDetector(random_state=0).fit(X)
+    assert roc_auc_score(y, -detector.training_scores_) > 0.93

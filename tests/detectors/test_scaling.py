@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from skim._detectors._scaling import InputScaler
+
+X = np.random.default_rng(0).normal(size=(40, 3)) * [1, 10, 0.1] + [0, 5, -3]
+NEW = X * 1.5
+
+
+def test_minmax_is_scikit_learns():
+    expected = MinMaxScaler().fit(X).transform(NEW)
+    found = InputScaler("minmax").fit(X).transform(NEW)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_squash_is_tanh_of_a_third_of_the_standardised_value(centred):
+    expected = np.tanh(StandardScaler().fit(X).transform(NEW) / 3)
+    if not centred:
+        expected = (expected + 1) / 2
+    found = InputScaler("squash", centred=centred, factor=2.0).fit(X).transform(NEW)
+    np.testing.assert_allclose(found, 2 * expected, rtol=1e-4, atol=1e-6)
+
+
+def test_result_is_single_precision_and_the_input_is_left_alone():
+    before = X.copy()
+    assert InputScaler("squash").fit(X).transform(X).dtype == np.float32
+    assert np.array_equal(X, before)
+
+
+@pytest.mark.parametrize("wild", [1e3, 1e6, -999999.0, 1e300])
+def test_one_wild_value_does_not_hide_the_rest_of_its_column(wild):
+    spoilt = X.copy()
+    spoilt[0, 0] = wild
+    found = InputScaler("squash").fit(spoilt).transform(spoilt)
+    assert np.ptp(found[1:, 0]) > 0.1
+    assert np.abs(found[0, 0] - 0.5) > 0.49
+
+
+def test_columns_that_are_mostly_one_value_keep_their_spread():
+    rare = np.zeros((40, 1))
+    rare[:4] = [[1], [2], [3], [4]]
+    found = InputScaler("squash").fit(rare).transform(rare)
+    expected = (np.tanh(StandardScaler().fit_transform(rare) / 3) + 1) / 2
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("how", ["squash", "minmax"])
+def test_parts_make_a_whole(how):
+    whole = InputScaler(how).fit(X)
+    parts = InputScaler(how).fit(X[:7]).partial_fit(X[7:8]).partial_fit(X[8:])
+    np.testing.assert_allclose(parts.transform(NEW), whole.transform(NEW), rtol=1e-5)
+
+
+def test_a_part_that_does_not_vary_is_no_harm():
+    scaler = InputScaler("squash").fit(np.full((5, 2), [3.0, 0.0]))
+    scaler.partial_fit(np.full((4, 2), [3.0, 0.0]))
+    scaler.partial_fit(np.array([[1.0, 2.0], [5.0, 4.0]]))
+    every = np.r_[np.full((9, 2), [3.0, 0.0]), [[1.0, 2.0], [5.0, 4.0]]]
+    expected = (np.tanh(StandardScaler().fit_transform(every) / 3) + 1) / 2
+    np.testing.assert_allclose(scaler.transform(every), expected, rtol=1e-4)

@@ -1,0 +1,170 @@
+"""Nothing random that was not asked for, nothing lost, nothing left behind."""
+
+import pickle
+import random
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+import skops.io
+import torch
+
+import skim
+
+
+def test_same_seed_gives_bitwise_equal_scores(quick, table):
+    first = quick(random_state=3).fit(table).score_samples(table)
+    assert np.array_equal(quick(random_state=3).fit(table).score_samples(table), first)
+    assert not np.array_equal(
+        quick(random_state=4).fit(table).score_samples(table), first
+    )
+
+
+def test_refitting_starts_over(quick, table):
+    detector = quick().fit(table[:100])
+    again = detector.fit(table).training_scores_
+    assert np.array_equal(again, quick().fit(table).training_scores_)
+
+
+def test_random_state_instance_moves_on(quick, table):
+    detector = quick(random_state=np.random.RandomState(0))
+    first = detector.fit(table).training_scores_
+    assert not np.array_equal(detector.fit(table).training_scores_, first)
+
+
+def test_without_a_seed_fits_differ(quick, table):
+    detector = quick(random_state=None)
+    first = detector.fit(table).training_scores_
+    assert not np.array_equal(detector.fit(table).training_scores_, first)
+
+
+def test_another_process_gives_bitwise_equal_scores(quick, table, tmp_path):
+    joblib.dump((quick(), table), tmp_path / "task.joblib")
+    code = (
+        "import sys, joblib, numpy as np\n"
+        "detector, table = joblib.load(sys.argv[1])\n"
+        "np.save(sys.argv[2], detector.fit(table).score_samples(table))\n"
+    )
+    arguments = [str(tmp_path / "task.joblib"), str(tmp_path / "scores.npy")]
+    subprocess.run([sys.executable, "-c", code, *arguments], check=True)
+    elsewhere = np.load(tmp_path / "scores.npy")
+    assert np.array_equal(elsewhere, quick().fit(table).score_samples(table))
+
+
+def test_score_of_a_row_does_not_depend_on_its_batch_or_order(quick, table):
+    detector = quick().fit(table)
+    scores = detector.score_samples(table)
+    order = np.random.default_rng(0).permutation(len(table))
+    assert np.array_equal(detector.score_samples(table[order]), scores[order])
+    alone = [detector.score_samples(table[i : i + 1]).item() for i in range(0, 300, 30)]
+    assert np.array_equal(alone, scores[::30])
+    many = detector.score_samples(np.tile(table, (20, 1)))
+    assert np.array_equal(many, np.tile(scores, 20))
+
+
+@pytest.mark.parametrize("paper", [False, True])
+def test_training_scores_equal_score_samples_of_the_training_data(quick, table, paper):
+    detector = quick()
+    if paper:
+        detector = detector.paper(epochs=12, random_state=0)
+    detector.fit(table)
+    assert np.array_equal(detector.training_scores_, detector.score_samples(table))
+
+
+@pytest.mark.parametrize("random_state", [0, None])
+def test_global_random_states_are_untouched(quick, table, random_state):
+    def states():
+        return (
+            pickle.dumps(np.random.get_state()),  # noqa: NPY002
+            torch.get_rng_state().tolist(),
+            random.getstate(),
+            torch.get_num_threads(),
+            torch.is_grad_enabled(),
+            torch.get_default_dtype(),
+        )
+
+    before = states()
+    quick(random_state=random_state).fit(table).explain(table)
+    assert states() == before
+
+
+def test_pickle_and_joblib_keep_scores(quick, table, tmp_path):
+    detector = quick().fit(table)
+    scores = detector.score_samples(table)
+    copy = pickle.loads(pickle.dumps(detector))
+    assert np.array_equal(copy.score_samples(table), scores)
+    joblib.dump(detector, tmp_path / "detector.joblib")
+    copy = joblib.load(tmp_path / "detector.joblib")
+    assert np.array_equal(copy.score_samples(table), scores)
+
+
+def test_skops_trusts_skim_alone(quick, table):
+    detector = quick().fit(table)
+    data = skops.io.dumps(detector)
+    untrusted = skops.io.get_untrusted_types(data=data)
+    assert all(name.startswith("skim.") for name in untrusted)
+    copy = skops.io.loads(data, trusted=untrusted)
+    assert np.array_equal(copy.score_samples(table), detector.score_samples(table))
+    assert copy.get_params() == detector.get_params()
+
+
+def test_fitted_state_holds_no_tensors(quick, table):
+    fitted = vars(quick().fit(table)).values()
+    assert not any(isinstance(value, torch.Tensor) for value in fitted)
+
+
+def test_scoring_from_several_threads_is_safe(quick):
+    # Wide enough for the number of threads to matter.
+    X = np.random.default_rng(0).normal(size=(600, 200))
+    detector = quick().fit(X)
+    expected = detector.score_samples(X)
+    before = torch.get_num_threads()
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(detector.score_samples, [X] * 40))
+        inside = list(pool.map(lambda _: torch.get_num_threads(), range(8)))
+    assert all(np.array_equal(scores, expected) for scores in results)
+    assert torch.get_num_threads() == before
+    assert set(inside) == {before}
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import skim", "sklearn"),
+        ("from skim import *", "torch"),
+        ("from skim import ALTBIDetector; ALTBIDetector()", "torch"),
+        ("import skim.datasets", "torch"),
+    ],
+)
+def test_imports_stay_light(statement, absent):
+    code = f"import sys; {statement}; sys.exit({absent!r} in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_public_names_are_found_and_others_are_not():
+    assert set(skim.__all__) <= set(dir(skim))
+    for name in skim.__all__:
+        assert getattr(skim, name).__name__ == name
+    assert skim.datasets.load_wine_outliers
+    assert skim.metrics.split_point
+    with pytest.raises(AttributeError, match="no attribute 'IsolationForest'"):
+        _ = skim.IsolationForest
+
+
+def test_torchs_default_dtype_does_not_matter(quick, table):
+    expected = quick().fit(table).training_scores_
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = quick().fit(table).training_scores_
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert np.array_equal(found, expected)
+
+
+def test_a_detector_from_a_lost_device_scores_on_the_cpu(quick, table):
+    detector = quick().fit(table)
+    detector.device_ = "cuda:99"
+    assert np.array_equal(detector.score_samples(table), detector.training_scores_)

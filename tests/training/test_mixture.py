@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.mixture import GaussianMixture
+
+from skim.metrics import fit_two_gaussians, separation, split_point
+
+finite = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
+
+
+@pytest.fixture
+def two_groups():
+    rng = np.random.default_rng(0)
+    return np.r_[rng.normal(0.2, 0.05, 900), rng.normal(0.8, 0.1, 100)]
+
+
+def test_mixture_equals_scikit_learns(two_groups):
+    ours = fit_two_gaussians(two_groups, max_iter=1000, tol=1e-10)
+    theirs = GaussianMixture(2, tol=1e-10, max_iter=1000, random_state=0)
+    theirs.fit(two_groups[:, None])
+    order = np.argsort(theirs.means_.ravel())
+    np.testing.assert_allclose(ours.means, theirs.means_.ravel()[order], rtol=1e-4)
+    np.testing.assert_allclose(ours.weights, theirs.weights_[order], rtol=1e-4)
+    np.testing.assert_allclose(
+        ours.variances, theirs.covariances_.ravel()[order], rtol=1e-3
+    )
+
+
+def test_rows_of_a_batch_are_fitted_as_if_alone(two_groups):
+    rows = np.stack([two_groups, two_groups**2, np.sqrt(np.abs(two_groups))])
+    together = fit_two_gaussians(rows)
+    for i, row in enumerate(rows):
+        alone = fit_two_gaussians(row)
+        for ours, expected in zip(together, alone, strict=True):
+            np.testing.assert_allclose(ours[i], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(1e8, 1.0), (0.0, 1e-5), (-3.0, 1e100)])
+def test_mixture_moves_and_stretches_with_the_values(two_groups, shift, scale):
+    expected = fit_two_gaussians(two_groups)
+    found = fit_two_gaussians(shift + scale * two_groups)
+    np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-4)
+    np.testing.assert_allclose(
+        (found.means - shift) / scale, expected.means, rtol=1e-4, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, np.nan], [1.0, np.inf], 3.0])
+@pytest.mark.parametrize("function", [fit_two_gaussians, separation, split_point])
+def test_values_that_cannot_be_split_are_refused(function, values):
+    with pytest.raises(ValueError, match="finite values, at least two"):
+        function(values)
+
+
+def test_split_point_takes_one_row():
+    with pytest.raises(ValueError, match="one row"):
+        split_point(np.ones((2, 3)))
+
+
+def test_the_whole_range_of_floats_is_no_problem():
+    assert np.isfinite(separation([-1.7e308, 0.0, 1.7e308]))
+    assert np.isfinite(split_point([-1.7e308, -1.7e308, -1.7e308, 1.7e308]))
+
+
+def test_separation_is_the_published_formula(two_groups):
+    _, means, variances = fit_two_gaussians(two_groups)
+    width = np.ptp(two_groups)
+    expected = ((means[0] - means[1]) / width) ** 2
+    expected += ((variances[0] - variances[1]) / width**2) ** 2
+    assert separation(two_groups) == pytest.approx(expected)
+
+
+def test_separation_grows_as_groups_part():
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=200)
+    shifted = [np.r_[base, base[:40] + shift] for shift in (3, 6, 12)]
+    values = separation(np.stack(shifted))
+    assert (np.diff(values) > 0).all()
+
+
+def test_separation_of_equal_losses_is_zero():
+    assert separation(np.ones(10)) == 0
+
+
+@given(arrays(float, st.integers(2, 40), elements=finite))
+@settings(max_examples=200, deadline=None)
+def test_separation_is_finite_and_blind_to_scale_and_order(losses):
+    value = separation(losses)
+    assert np.isfinite(value)
+    assert value >= 0
+    assert separation(losses[::-1]) == pytest.approx(value)
+    assert separation(losses * 4.0) == pytest.approx(value)
+
+
+def test_split_point_lies_between_the_groups(two_groups):
+    assert 0.3 < split_point(two_groups) < 0.7
+    many = np.tile(two_groups, 50)  # thinned out before it is fitted
+    assert 0.3 < split_point(many) < 0.7
+
+
+@pytest.mark.parametrize("shape", ["normal", "lognormal", "uniform", "standard_t"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_split_point_never_calls_the_bulk_outlying(shape, sign):
+    rng = np.random.default_rng(0)
+    draw = getattr(rng, shape)
+    for _ in range(20):
+        losses = sign * (draw(3, size=500) if shape == "standard_t" else draw(size=500))
+        assert (losses > split_point(losses)).mean() < 0.5
+
+
+def test_split_point_finds_outliers_above_a_heavy_upper_group():
+    rng = np.random.default_rng(0)
+    losses = np.r_[np.zeros(90), rng.normal(5, 0.3, 210), np.full(3, 9.0)]
+    assert 6 < split_point(losses) < 9
+
+
+def test_split_point_of_equal_losses_is_infinite():
+    assert split_point(np.full(5, 3.0)) == np.inf
+
+
+@given(arrays(float, st.integers(2, 40), elements=finite))
+@settings(max_examples=200, deadline=None)
+def test_split_point_leaves_the_lowest_loss_below(losses):
+    assert losses.min() <= split_point(losses)
