@@ -70,6 +70,8 @@ class ContextModel:
         device,
         seed,
     ):
+        import torch
+
         tabpfn = require("tabpfn", "tabpfn")
         cls = getattr(tabpfn, f"TabPFN{WHICH[task].capitalize()}")
         self.n_estimators = n_estimators
@@ -79,6 +81,8 @@ class ContextModel:
             device=device,
             fit_mode="fit_with_cache",
             ignore_pretraining_limits=True,
+            # On a CPU, "auto" may mean bfloat16, which numpy does not have.
+            inference_precision=torch.float32 if device == "cpu" else "auto",
             inference_config=AS_GIVEN if preprocessing == "none" else None,
             random_state=seed,
         )

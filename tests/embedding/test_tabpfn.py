@@ -80,12 +80,14 @@ def test_rows_become_embeddings(make, X):
 
 def tabpfn_itself(embedder, X):
     """TabPFN with all rows, and their first column as the target, in its context."""
+    import torch
     from tabpfn import TabPFNRegressor
 
     model = TabPFNRegressor(
         model_path=embedder.model_path,
         n_estimators=1,
         device="cpu",
+        inference_precision=torch.float32,
         inference_config=tabpfn_model.AS_GIVEN,
         random_state=embedder._seed,
     )
