@@ -76,7 +76,7 @@ def fetch_adbench(name_or_number, *, data_home=None, return_X_y=False, as_frame=
 
     The file is taken from `data_home` if it is there and downloaded into it
     otherwise. Either way its checksum has to be the known one. Downloading needs
-    ``pip install 'skim[data]'``.
+    ``pip install 'skim-od[data]'``.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def _verified_path(file, home):
         _download(file, path)
     except (ImportError, OSError, ValueError) as error:
         if isinstance(error, ImportError):
-            why = "pooch, which downloads it, is missing: pip install 'skim[data]'"
+            why = "pooch, which downloads it, is missing: pip install 'skim-od[data]'"
         else:
             why = f"it could not be downloaded ({_last_words(error)})"
         state = "is damaged (its checksum is wrong)" if damaged else "does not exist"

@@ -39,7 +39,7 @@ class TabPFNEmbedder(Embedder):
     target is not part of its embedding: what is odd only there cannot be found by
     it. Several targets (`n_targets`, ``target="all"``) see every column.
 
-    Needs ``pip install 'skim[tabpfn]'``. The weights of TabPFN v2 are downloaded
+    Needs ``pip install 'skim-od[tabpfn]'``. The weights of TabPFN v2 are downloaded
     once unless they are found (see `model_path`). Nothing else ever uses the
     network.
 

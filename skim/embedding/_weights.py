@@ -38,7 +38,7 @@ def require(package, extra):
         except ImportError as error:
             raise ImportError(
                 f"This embedder needs {package.partition('.')[0]}: pip install "
-                f"--upgrade 'skim[{extra}]' ({error})"
+                f"--upgrade 'skim-od[{extra}]' ({error})"
             ) from error
 
 

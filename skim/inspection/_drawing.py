@@ -13,7 +13,7 @@ def pyplot():
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "Pictures need matplotlib: pip install 'skim[plot]'"
+            "Pictures need matplotlib: pip install 'skim-od[plot]'"
         ) from error
     return plt
 

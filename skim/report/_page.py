@@ -174,7 +174,7 @@ def _environment():
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
         raise ImportError(
-            "write_report needs jinja2: pip install 'skim[report]'"
+            "write_report needs jinja2: pip install 'skim-od[report]'"
         ) from error
     loader = PackageLoader("skim.report", "templates")
     environment = Environment(
