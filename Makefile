@@ -2,7 +2,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo weights test lint format docs clean
+OLDEST := .venv-oldest
+
+.PHONY: demo weights test test-oldest lint format docs dist dist-check clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/skim demo --report demo.html
@@ -15,6 +17,12 @@ weights: $(VENV)/demo.stamp
 test: $(VENV)/test.stamp lint
 	OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest
 
+# The core of the suite, with the lowest versions that pyproject.toml allows.
+test-oldest: $(OLDEST)/test.stamp
+	OMP_WAIT_POLICY=PASSIVE $(OLDEST)/bin/python -m pytest tests/detectors \
+		tests/training tests/nets tests/metrics tests/model_selection \
+		tests/inspection tests/tables
+
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -26,6 +34,20 @@ format: $(VENV)/test.stamp
 
 docs: $(VENV)/docs.stamp
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+dist: $(VENV)/dist.stamp
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+
+# The wheel in an environment of its own, away from the checkout.
+dist-check: dist
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+	$(PYTHON) -m venv "$$folder/venv" && \
+	"$$folder/venv/bin/python" -m pip install --quiet -c constraints.txt \
+		"$$(echo dist/*.whl)[cli]" && \
+	cd "$$folder" && venv/bin/skim demo --report demo.html && test -s demo.html && \
+	test -f "$$(venv/bin/python -c 'import skim; print(skim.__path__[0])')/py.typed"
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skim needs Python 3.11 or newer")'
@@ -48,5 +70,17 @@ $(VENV)/docs.stamp: pyproject.toml $(VENV)/torch.stamp
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
 	touch $@
 
+$(VENV)/dist.stamp: | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet 'build>=1.2' 'twine>=6.1'
+	touch $@
+
+$(OLDEST)/test.stamp: pyproject.toml tests/oldest.py
+	rm -rf $(OLDEST)
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python tests/oldest.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet -c $(OLDEST)/constraints.txt \
+		-e '.[cli,plot]' hypothesis polars pytest pytest-xdist
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(OLDEST) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
