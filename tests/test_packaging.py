@@ -1,0 +1,93 @@
+"""What a release says about itself."""
+
+import re
+import subprocess
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import skim
+from tests.oldest import lowest_versions
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
+ADVISING = ["skim", "docs", "README.md", "CONTRIBUTING.md", "benchmarks/*.py"]
+OTHER_PROJECT = re.compile(
+    r"\bskim\[|pip install(?:\s+(?:-\S+|\S*constraints\.txt))*\s+['\"]?skim(?![\w-])"
+)
+
+
+@pytest.fixture(scope="module")
+def advice():
+    """The text of every tracked file that may tell how to install skim."""
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--", *ADVISING],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    text = {}
+    for path in filter(None, listed.split("\0")):
+        try:
+            text[path] = (ROOT / path).read_text(encoding="utf-8")
+        except (FileNotFoundError, UnicodeDecodeError):  # deleted, or a picture
+            continue
+    assert "README.md" in text
+    return text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pip install skim",
+        "pip install -c constraints.txt --upgrade 'skim'",
+        "pip install 'skim[plot]'",
+        "needs skim[cli,plot]",
+    ],
+)
+def test_the_name_of_the_other_project_is_recognised(line):
+    assert OTHER_PROJECT.search(line)
+    assert not OTHER_PROJECT.search(line.replace("skim", "skim-od"))
+
+
+def test_install_instructions_name_this_project(advice):
+    wrong = [
+        f"{path}: {line.strip()}"
+        for path, content in advice.items()
+        for line in content.splitlines()
+        if OTHER_PROJECT.search(line)
+    ]
+    assert wrong == []
+
+
+def test_install_instructions_name_extras_that_exist(advice):
+    named = {
+        extra
+        for content in advice.values()
+        for extras in re.findall(r"skim-od\[([\w,-]+)\]", content)
+        for extra in extras.split(",")
+    }
+    assert "plot" in named
+    assert named <= set(PROJECT["optional-dependencies"])
+
+
+def test_every_dependency_has_one_lower_bound():
+    assert {"numpy", "scipy", "scikit-learn", "torch"} <= set(lowest_versions())
+
+
+def test_package_is_marked_as_typed():
+    assert files(skim).joinpath("py.typed").is_file()
+
+
+def test_citation_and_change_log_describe_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {skim.__version__}\n" in citation
+    assert f"\n## {skim.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
