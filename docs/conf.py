@@ -11,6 +11,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 sphinx_gallery_conf = {
@@ -29,9 +30,16 @@ numpydoc_class_members_toctree = False
 exclude_patterns = ["_build", "examples"]
 rst_prolog = ".. role:: cite"  # PyOD's docstrings cite by keys of their own
 html_theme = "pydata_sphinx_theme"
+html_title = "skim"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
-html_sidebars = {"accuracy": []}  # its table is wide
+html_show_sourcelink = False
+html_sidebars = {"index": [], "accuracy": []}  # the accuracy table is wide
+html_theme_options = {
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+}
 
 # Terms in docstrings that come from scikit-learn.
 suppress_warnings = ["ref.term"]
