@@ -1,4 +1,4 @@
-"""Tables as they come: reading them, and making numbers of their columns."""
+"""Read tables and encode their columns as numbers."""
 
 from skim.tables._decide import ColumnDecision
 from skim.tables._encoder import TableEncoder

@@ -1,36 +1,31 @@
-"""Columns of one kind each, made into numbers without gaps."""
+"""Encoders for columns of a single kind, with finite numbers as output."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skim.tables._text import (
-    ISO,
-    days_since_1970,
-    parse_dates,
-    parse_numbers,
-    to_text,
-)
+from skim.tables._text import ISO, days_since_1970, parse_dates, parse_numbers, to_text
 
-MIN_UNREADABLE = 10  # values of a column of numbers that are none
-RARE_SHARE = 0.01  # levels that are rarer than this are grouped
+MIN_UNREADABLE = 10  # fewer unreadable numbers than this are never an error
+RARE_SHARE = 0.01  # rarer levels are grouped
 DAY_PARTS = ("day", "weekday", "hour")
 
 
 class ColumnsEncoder(TransformerMixin, BaseEstimator):
-    """Base class of encoders that treat each column by itself.
+    """Base class of encoders that handle each column on its own.
 
-    A subclass says what is kept of a column (`_learn`) and what becomes of it
-    (`_encode`). What is kept are plain values and arrays.
+    Subclasses implement `_learn`, which returns the feature suffixes of a column and
+    what to remember about it (plain values and arrays), and `_encode`, which writes
+    the features.
 
     Attributes
     ----------
     suffixes_ : list of list of str
-        For each column, what is added to its name in those of its features.
+        For each column, the suffixes that its feature names add to its own name.
     """
 
     def fit(self, X, y=None):
-        """Learn from a DataFrame, column by column."""
+        """Fit to a DataFrame, column by column."""
         columns = [self._learn(X.iloc[:, j], j) for j in range(X.shape[1])]
         self.suffixes_ = [suffixes for suffixes, _ in columns]
         self.learned_ = [learned for _, learned in columns]
@@ -47,7 +42,7 @@ class ColumnsEncoder(TransformerMixin, BaseEstimator):
         return out
 
     def parsed(self, column, j):
-        """Return the j-th column with text read as what it stands for."""
+        """Return the j-th column with its text parsed."""
         return column
 
     def get_feature_names_out(self, input_features):
@@ -63,16 +58,17 @@ class ColumnsEncoder(TransformerMixin, BaseEstimator):
 
 
 class NumberEncoder(ColumnsEncoder):
-    """Fill gaps with the median and flag them.
+    """Impute missing numbers by the median and flag them.
 
-    If there were none in training, a gap becomes a number beyond the largest.
+    In a column without missing values during `fit`, a missing value becomes a number
+    beyond the largest.
 
     Parameters
     ----------
     decimals : list of {".", ","}
         For each column, the decimal separator of numbers in text.
     names : list of str
-        For each column, what to call it in an error.
+        For each column, its name in error messages.
     """
 
     def __init__(self, decimals, names):
@@ -98,7 +94,7 @@ class NumberEncoder(ColumnsEncoder):
             out[:, 1] = missing
 
     def _check_readable(self, column, j, missing):
-        """Refuse a column whose text is mostly something else than numbers."""
+        """Raise if most of the text in a column is not numeric."""
         if column.dtype.kind in "iufb":
             return
         present = column.notna().to_numpy(bool)
@@ -106,17 +102,17 @@ class NumberEncoder(ColumnsEncoder):
         n_lost, n_values = int(lost.sum()), int(present.sum())
         if n_lost >= MIN_UNREADABLE and n_lost > n_values / 2:
             raise ValueError(
-                f"{n_lost} of {n_values} values of column {self.names[j]!r} cannot be "
-                f"read as numbers, such as {str(column[lost].iloc[0])!r}; write "
-                "them as in the training data."
+                f"{n_lost} of {n_values} values in column {self.names[j]!r} cannot be "
+                f"read as numbers, such as {str(column[lost].iloc[0])!r}; use the "
+                "number format of the training data."
             )
 
 
 class CategoryEncoder(ColumnsEncoder):
-    """One feature a level; rare levels share one, and gaps have one.
+    """One-hot encode levels, with one feature for rare levels and one for missing.
 
-    A level that was not seen in training counts as rare. If there were no rare
-    ones, all features are -1: all zeros would be too easy to reproduce.
+    A level not seen during `fit` counts as rare. If there were no rare levels, all
+    features are -1, because all zeros would be too easy to reconstruct.
     """
 
     def _learn(self, column, j):
@@ -151,10 +147,10 @@ class CategoryEncoder(ColumnsEncoder):
 
 
 class FrequencyEncoder(ColumnsEncoder):
-    """The logarithm of how frequent a value is.
+    """Encode values by the logarithm of their frequency.
 
-    Values are known by a hash, so that texts of any length take little room. What
-    was not seen in training counts as if it had been seen once.
+    Values are stored as hashes, so long text takes little memory. A value not seen
+    during `fit` counts as seen once.
     """
 
     def _learn(self, column, j):
@@ -178,16 +174,15 @@ class FrequencyEncoder(ColumnsEncoder):
 
 
 class DateEncoder(ColumnsEncoder):
-    """The day, the day of the week and the hour of a date, and a flag for gaps.
+    """Encode dates as day, weekday and hour, and flag missing ones.
 
-    The day is counted from 1970. A day outside of the time that the training data
-    covers counts as its first or last day, unless it is further away than that
-    time is long.
+    Days are counted from 1970. A day outside the period of the training data counts
+    as its first or last day, unless it is further away than the period is long.
 
     Parameters
     ----------
     formats : list of str
-        For each column, how dates in text are written.
+        For each column, the format of dates in text.
     """
 
     def __init__(self, formats):
@@ -227,7 +222,7 @@ class DateEncoder(ColumnsEncoder):
 
 
 def to_numbers(column, decimal):
-    """Return a column's numbers, NaN where there is none or it is infinite."""
+    """Return the numbers in a column, NaN for missing and infinite values."""
     import pandas as pd
 
     if pd.api.types.is_timedelta64_dtype(column.dtype):
@@ -245,7 +240,7 @@ def to_numbers(column, decimal):
 
 
 def to_days(column, date_format):
-    """Return a column's dates as days since 1970, NaN where there is none."""
+    """Return the dates in a column as days since 1970, NaN where missing."""
     import pandas as pd
 
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
@@ -259,16 +254,15 @@ def to_days(column, date_format):
 
 
 def varying_parts(days):
-    """Return which parts of dates are not the same everywhere."""
+    """Return the date parts that are not constant."""
     days = days[np.isfinite(days)]
     return [part for part in DAY_PARTS if np.ptp(_part(days, part)) > 0]
 
 
 def _fill(values):
-    """Return what to fill gaps with.
+    """Return the value to impute: the median if any value is missing.
 
-    It is the median if there are gaps. If there are none, a gap is as strange as a
-    number far beyond the largest.
+    Otherwise missing values are unheard of, and get a number far beyond the largest.
     """
     present = values[~np.isnan(values)]
     if len(present) < len(values):
@@ -285,11 +279,10 @@ def _part(days, part):
         return whole
     if part == "weekday":
         return (whole + 3) % 7  # 1970 began on a Thursday; Monday is 0
-    return np.round((days - whole) * 24, 6)  # the same hour is so on every day
+    return np.round((days - whole) * 24, 6)  # equal hours on different days are equal
 
 
 def _hashes(column):
     import pandas as pd
 
-    text = to_text(column).fillna("").astype(object).to_numpy()
-    return pd.util.hash_array(text)
+    return pd.util.hash_array(to_text(column).fillna("").astype(object).to_numpy())

@@ -1,4 +1,4 @@
-"""Text with delimiters, and what can be wrong with it."""
+"""Reading delimited text, and explaining what is wrong with it."""
 
 import codecs
 import csv
@@ -6,9 +6,9 @@ import io
 import re
 from collections import Counter
 
-HEAD = 2**20  # bytes from which a file's nature is told
+HEAD = 2**20  # bytes used to detect the delimiter, header and encoding
 DELIMITERS = (",", ";", "\t", "|", " ")
-MISSING = ("?", "-", "--", "None", "none", "na", "<NA>", "<na>")  # beside Arrow's
+MISSING = ("?", "-", "--", "None", "none", "na", "<NA>", "<na>")  # besides Arrow's
 NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
 CODE = re.compile(r"\s*(0\d+|\d{19,})\s*")
 
@@ -21,13 +21,13 @@ BYTE_ORDER_MARKS = (
 
 
 def read_csv(data, name, encoding, delimiter):
-    """Read text with delimiters.
+    """Read delimited text.
 
     Parameters
     ----------
     data : Path or bytes
     name : str
-        What to call the file in messages.
+        Name of the file in error messages.
     encoding, delimiter : str or None
 
     Returns
@@ -44,15 +44,16 @@ def read_csv(data, name, encoding, delimiter):
         raise ValueError(f"{name} is empty.")
     delimiter = delimiter or _find_delimiter(text)
     if len(delimiter) != 1:
-        raise ValueError(f"The delimiter has to be one character, not {delimiter!r}.")
+        raise ValueError(f"delimiter must be a single character, not {delimiter!r}.")
     rows = _rows_of_head(text, delimiter)
     has_names = not all(map(NUMBER.fullmatch, rows[0]))
     names = rows[0] if has_names else [f"x{j}" for j in range(len(rows[0]))]
     try:
         table = arrow_csv.read_csv(
-            io.BytesIO(data) if isinstance(data, bytes) else str(data),
+            stream(data),
             read_options=arrow_csv.ReadOptions(
-                encoding=_bare_encoding(encoding),
+                # Arrow skips the byte order mark by itself.
+                encoding="utf8" if encoding == "utf-8-sig" else encoding,
                 column_names=None if has_names else names,
             ),
             parse_options=arrow_csv.ParseOptions(
@@ -70,19 +71,19 @@ def read_csv(data, name, encoding, delimiter):
         reason = str(error).strip().splitlines()[0]
         raise ValueError(f"{name} cannot be read as text: {reason}") from None
     if broken:
-        raise _wrong_encoding(_whole(data), name)
+        raise _wrong_encoding(whole(data), name)
     return table
 
 
 def check_encoding(data, name, encoding):
-    """Return the encoding of text, or say that it is not the expected one.
+    """Return the encoding of a text file, or raise if the text is not in it.
 
     Parameters
     ----------
     data : bytes
-        The text or its beginning.
+        The text, or the beginning of it.
     name : str
-        What to call the file in messages.
+        Name of the file in error messages.
     encoding : str or None
         None means UTF-8.
 
@@ -93,7 +94,7 @@ def check_encoding(data, name, encoding):
     try:
         wanted = codecs.lookup(encoding or "utf-8-sig").name
     except LookupError:
-        raise ValueError(f"{encoding} is not the name of an encoding.") from None
+        raise ValueError(f"Unknown encoding {encoding!r}.") from None
     try:
         text = codecs.getincrementaldecoder(wanted)().decode(data)
     except UnicodeError:
@@ -123,13 +124,14 @@ def _wrong_encoding(data, name):
 
 def _looks_like(name, encoding):
     return ValueError(
-        f"{name} is not UTF-8 but looks like {encoding}; convert it or say "
+        f"{name} is not UTF-8 but looks like {encoding}; convert it, or set "
         f"encoding={encoding} (on the command line, --encoding {encoding})."
     )
 
 
-def _bare_encoding(encoding):
-    return "utf8" if encoding == "utf-8-sig" else encoding  # Arrow skips the mark
+def stream(data):
+    """Return what Arrow reads from: a buffer, or a file name."""
+    return io.BytesIO(data) if isinstance(data, bytes) else str(data)
 
 
 def _head(data):
@@ -139,14 +141,15 @@ def _head(data):
         return file.read(HEAD)
 
 
-def _whole(data):
+def whole(data):
+    """Return all bytes of a file."""
     return data if isinstance(data, bytes) else data.read_bytes()
 
 
 def _rows_of_head(text, delimiter):
-    """Return the first rows as lists of text, the header among them."""
+    """Return the first rows, including the header, as lists of strings."""
     if len(text) > 1 and text[-1] not in "\r\n":
-        text = text[: text.rfind("\n") + 1] or text  # the last line may be cut
+        text = text[: text.rfind("\n") + 1] or text  # the last line may be truncated
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         return [row for row in rows if row]
@@ -155,9 +158,9 @@ def _rows_of_head(text, delimiter):
 
 
 def _find_delimiter(text):
-    """Return the delimiter that cuts the first rows most evenly into several fields.
+    """Return the delimiter that splits the first rows most evenly.
 
-    A space is one only if it does so without exception.
+    A space counts only if it splits every row into the same number of fields.
     """
 
     def merit(delimiter):
@@ -170,7 +173,7 @@ def _find_delimiter(text):
 
 
 def _codes(rows, names):
-    """Return the columns of digits that would lose something as numbers."""
+    """Return the columns whose digits would change if read as numbers."""
     return {
         names[j]
         for row in rows[1:]
@@ -180,14 +183,11 @@ def _codes(rows, names):
 
 
 def _explain_lengths(data, name, encoding, delimiter):
-    """Raise an error that names the first row of another length, if there is one."""
-    if isinstance(data, bytes):
-        stream = io.TextIOWrapper(io.BytesIO(data), encoding, newline="")
-    else:
-        stream = data.open(encoding=encoding, newline="")
+    """Raise an error that names the first row with a wrong number of fields."""
+    binary = io.BytesIO(data) if isinstance(data, bytes) else data.open("rb")
     expected = None
-    with stream:
-        rows = csv.reader(stream, delimiter=delimiter)
+    with io.TextIOWrapper(binary, encoding, newline="") as text:
+        rows = csv.reader(text, delimiter=delimiter)
         try:
             for row in rows:
                 if not row:
@@ -195,10 +195,10 @@ def _explain_lengths(data, name, encoding, delimiter):
                 expected = expected or len(row)
                 if len(row) != expected:
                     raise ValueError(
-                        f"{name}, line {rows.line_num}: {len(row)} fields where the "
+                        f"{name}, line {rows.line_num}: {len(row)} fields, but the "
                         f"first line has {expected}."
                     )
         except UnicodeDecodeError:
-            raise _wrong_encoding(_whole(data), name) from None
+            raise _wrong_encoding(whole(data), name) from None
         except csv.Error:
             return

@@ -1,4 +1,4 @@
-"""What becomes of a column, and why."""
+"""Deciding how to encode a column, and saying why."""
 
 import re
 from typing import NamedTuple
@@ -8,14 +8,14 @@ import numpy as np
 from skim.tables._columns import to_days, to_numbers, varying_parts
 from skim.tables._text import ISO, find_date_format, find_decimal, to_text
 
-MANY_DISTINCT = 0.9  # share of distinct values, from which a name says "identifier"
-MIN_COUNTING = 5  # rows of which it can be said that they count up
-FREE_TEXT = 50  # mean length of text that nobody would identify a row by
+MANY_DISTINCT = 0.9  # share of distinct values in a column that is named like an ID
+MIN_COUNTING = 5  # fewer consecutive integers may be a coincidence
+FREE_TEXT = 50  # mean length of text that is too long for an identifier
 ID_WORDS = {"id", "uuid", "guid"}
 
 
 class ColumnDecision(NamedTuple):
-    """What :class:`TableEncoder` does with a column, and why.
+    """How :class:`TableEncoder` treats a column, and why.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class ColumnDecision(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A treatment, why, and how values are written: decimal sign or date format."""
+    """A treatment, its reason, and the decimal separator or date format of the text."""
 
     treatment: str
     reason: str
@@ -41,15 +41,15 @@ class Outcome(NamedTuple):
 
 
 def decide(column, name, max_levels):
-    """Decide what becomes of a column.
+    """Decide how a column is encoded.
 
     Parameters
     ----------
     column : Series
     name : str
-        The column's name, which may say that it is an identifier.
+        The column's name, which may suggest an identifier.
     max_levels : int
-        Largest number of levels that get a feature each.
+        Largest number of levels to one-hot encode.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def decide(column, name, max_levels):
 
     column = _plain(column)
     if column is None:
-        return Outcome("dropped", "holds lists or objects")
+        return Outcome("dropped", "contains lists or objects")
     dtype = column.dtype
     if column.isna().all():
         return Outcome("dropped", "no values")
@@ -68,7 +68,7 @@ def decide(column, name, max_levels):
     if pd.api.types.is_datetime64_any_dtype(dtype):
         return _date(column, ISO, "dates", max_levels)
     if pd.api.types.is_timedelta64_dtype(dtype):
-        return _number(column, ".", "lengths of time, in seconds", max_levels)
+        return _number(column, ".", "durations, in seconds", max_levels)
     if pd.api.types.is_numeric_dtype(dtype):
         found = _identifier(column, name, max_levels)
         return found or _number(column, ".", "numbers", max_levels)
@@ -76,13 +76,13 @@ def decide(column, name, max_levels):
 
 
 def decide_category(column, max_levels):
-    """Decide how a column of categories is encoded.
+    """Decide how a categorical column is encoded.
 
     Parameters
     ----------
     column : Series
     max_levels : int
-        Largest number of levels that get a feature each.
+        Largest number of levels to one-hot encode.
 
     Returns
     -------
@@ -92,15 +92,13 @@ def decide_category(column, max_levels):
     n_levels = text.nunique()
     gaps = _gaps(text.isna())
     if n_levels + bool(gaps) < 2:
-        return Outcome(
-            "dropped", "the same value everywhere" if n_levels else "no values"
-        )
+        return Outcome("dropped", "constant" if n_levels else "no values")
     treatment = "category" if n_levels <= max_levels else "frequency"
     return Outcome(treatment, f"{n_levels:,} level{'s' * (n_levels > 1)}{gaps}")
 
 
 def _plain(column):
-    """Return the column with a type that says what is in it, if it can be had."""
+    """Return the column with a dtype that fits its values, None if they are nested."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.PeriodDtype):
@@ -114,13 +112,10 @@ def _plain(column):
         return pd.to_numeric(column, errors="coerce").astype(np.float64)
     if kind == "boolean":
         return column.astype("boolean")
-    if kind == "mixed" and column.map(_is_nested).any():
+    nested = (list, tuple, dict, set, np.ndarray)
+    if kind == "mixed" and any(isinstance(value, nested) for value in column):
         return None
     return column
-
-
-def _is_nested(value):
-    return isinstance(value, (list, tuple, dict, set, np.ndarray))
 
 
 def _text(column, name, max_levels):
@@ -132,8 +127,7 @@ def _text(column, name, max_levels):
     decimal = find_decimal(text)
     if decimal:
         numbers = pd.Series(to_numbers(text, decimal))
-        comma = " with a decimal comma" if decimal == "," else ""
-        what = f"numbers in text{comma}"
+        what = "numbers in text" + " with a decimal comma" * (decimal == ",")
         found = _identifier(numbers, name, max_levels)
         return found or _number(text, decimal, what, max_levels)
     date_format = find_date_format(text)
@@ -147,7 +141,7 @@ def _text(column, name, max_levels):
 
 
 def _identifier(numbers, name, max_levels):
-    """Decide whether numbers are identifiers or codes, which only look like numbers."""
+    """Return the outcome for numbers that are identifiers or codes, else None."""
     values = to_numbers(numbers, ".")
     if np.isnan(values).any() or not (values == np.floor(values)).all():
         return None
@@ -161,7 +155,7 @@ def _identifier(numbers, name, max_levels):
 
 
 def _counts_up(values):
-    """Tell whether integers are consecutive, in any order, each once."""
+    """Whether integers are consecutive, in any order, without repetition."""
     n = len(values)
     if n < MIN_COUNTING or values.max() - n + 1 != values.min():
         return False
@@ -170,12 +164,12 @@ def _counts_up(values):
 
 def _named_identifier(column, name):
     if _is_id_name(name) and column.nunique() >= MANY_DISTINCT * len(column):
-        return Outcome("identifier", "named like one, hardly any value twice")
+        return Outcome("identifier", "named like one, nearly all different")
     return None
 
 
 def _is_id_name(name):
-    """Tell whether a name has "id" as a word: order_id, OrderID, id."""
+    """Whether a name contains "id" as a word: order_id, OrderID, id."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
     return any(word.lower() in ID_WORDS for word in words)
 
@@ -202,7 +196,7 @@ def _date(column, date_format, what, max_levels):
 
 
 def _gaps(missing):
-    """Say how many values are missing, if any are."""
+    """Return a note on the share of missing values, empty if there are none."""
     share = np.mean(missing)
     if share == 0:
         return ""

@@ -1,8 +1,13 @@
-"""From a table of anything to numbers a detector can use."""
+"""Encoding tables of mixed types as numbers for a detector."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from numbers import Integral
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.compose import ColumnTransformer
@@ -22,77 +27,79 @@ from skim.tables._columns import (
 )
 from skim.tables._decide import ColumnDecision, Outcome, decide, decide_category
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode the columns of a table as numbers without gaps.
+    """Encode the columns of a table as finite numbers.
 
-    What becomes of a column is decided in `fit`, by rules that do not depend on
-    the order of the rows; the first that fits is taken:
+    How a column is encoded is decided in `fit`. The rules do not depend on the order
+    of the rows, and the first one that applies wins:
 
-    - no values at all, or the same value everywhere: left out.
-    - booleans, numbers, and text of which nine in ten values are numbers: a number.
-      Decimal commas, thousands separators, currency and percent signs are
-      understood. Missing values are filled with the median and flagged by a feature
-      of their own; what is not a number, or infinite, counts as missing.
-    - integers that count up, each once, and columns with "id", "uuid" or "guid" in
-      their name in which hardly any value occurs twice: identifiers, left out. An
-      integer column of such a name whose values do repeat is one of categories.
-    - dates, and text of which nine in ten values are dates: the day, the day of the
-      week and the hour, as far as they vary.
-    - text that is different in every row: an identifier, left out.
-    - other text: the logarithm of the frequency of its values, missing ones included.
-      If there are no more levels than `max_levels`, one feature for each level instead,
-      with the levels that less than one row in a hundred has taken together, and one
-      for missing values.
+    - No values, or a single value: dropped.
+    - Booleans, numbers, and text that is numeric in at least 90% of the rows: a
+      number. Decimal commas, thousands separators, currency and percent signs are
+      understood. Missing values are imputed by the median and flagged by an extra
+      feature; values that are infinite or not numeric count as missing.
+    - Consecutive integers without repetition, and columns with "id", "uuid" or "guid"
+      in their name whose values hardly ever repeat: an identifier, which is not a
+      feature. Integers with such a name whose values do repeat are categories.
+    - Dates, and text with dates in at least 90% of the rows: the day, the weekday and
+      the hour, unless constant.
+    - Text that is different in every row: an identifier, which is not a feature.
+    - Other text: the logarithm of the frequency of each value, with missing as a
+      value of its own. With at most `max_levels` levels, the text is one-hot encoded
+      instead; levels in less than 1% of the rows share a feature, and missing values
+      get one.
 
-    What was never there in `fit` looks strange to a detector: an unknown level counts
-    as one that was seen once (or as a rare one; if there are none, all features of its
-    column are -1), and a missing number in a column without any as one beyond the
-    largest. Only dates are given some leeway, because new rows tend to be later
-    than the old ones: a day after the last one counts as the last one, unless it is
-    further away than the first is.
+    Values that were not seen in `fit` look unusual to a detector. An unknown level
+    counts as seen once, or as rare if the column is one-hot encoded (if it had no
+    rare levels, all its features are -1). A missing number in a column that had none
+    missing becomes a number beyond the largest. Dates get some leeway, because new
+    rows tend to be later than the training data: a day after the last one counts as
+    the last one, unless it is further away than the training period is long.
 
-    Read more in :doc:`the command line's page </command_line>`.
+    Read more in the :doc:`User Guide </command_line>`.
 
     Parameters
     ----------
     drop : sequence of str or int, default=()
-        Columns to leave out, by name, or by position if the table has no names.
+        Columns to drop, by name, or by position if the table has no column names.
 
     categorical : sequence of str or int, default=()
-        Columns whose values are categories, even if they look like numbers.
+        Columns to treat as categorical even if they look numeric.
 
     ids : sequence of str or int, default=()
-        Columns that identify rows, and are left out as features.
+        Columns that identify rows and are not features.
 
     max_levels : int, default=0
-        Largest number of levels of text that get a feature each. A detector of
-        outliers is easily distracted by such features: with them, rows of an ordinary
-        category may look stranger than a row with an absurd number.
+        Text with at most this many levels is one-hot encoded. One-hot features
+        easily distract an outlier detector: rows of an ordinary category may come
+        out as more unusual than a row with an absurd number.
 
     Attributes
     ----------
     decisions_ : list of ColumnDecision
-        For each column, its name, its treatment ("number", "category", "frequency",
-        "date", "identifier" or "dropped") and the reason.
+        The name, the treatment ("number", "category", "frequency", "date",
+        "identifier" or "dropped") and the reason for each column.
 
     transformer_ : ColumnTransformer
-        What encodes the columns, after they have been given their positions as
-        names.
+        The fitted column encoders. It refers to columns by position.
 
     origins_ : ndarray of shape (n_features_out,)
-        For each feature that comes out, the name of the column that it is made of.
+        The name of the column that each output feature comes from.
 
     n_features_in_ : int
         Number of columns seen during `fit`.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of columns seen during `fit`. Defined only when `X` has names that
-        are all strings.
+        Names of columns seen during `fit`. Defined only when `X` has column names
+        that are all strings.
 
     See Also
     --------
-    read_table : Read a file into a table.
+    read_table : Read a table from a file.
 
     Examples
     --------
@@ -127,15 +134,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "max_levels": [Interval(Integral, 0, None, closed="left")],
     }
 
-    def __init__(self, *, drop=(), categorical=(), ids=(), max_levels=0):
+    def __init__(
+        self,
+        *,
+        drop: Sequence[str | int] = (),
+        categorical: Sequence[str | int] = (),
+        ids: Sequence[str | int] = (),
+        max_levels: int = 0,
+    ):
         self.drop = drop
         self.categorical = categorical
         self.ids = ids
         self.max_levels = max_levels
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
-        """Decide what becomes of the columns, and learn what that takes.
+    def fit(self, X: ArrayLike | pd.DataFrame, y: Any = None) -> Self:
+        """Decide how to encode each column and fit the encoders.
 
         Parameters
         ----------
@@ -153,13 +167,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.__dict__.pop("transformer_", None)
         table = self._frame(X, reset=True)
         names = [str(name) for name in self._names_in()]
-        asked = self._asked_for(names)
+        requested = self._requested(names)
         outcomes = [
-            asked.get(name) or decide(table.iloc[:, j], name, self.max_levels)
+            requested.get(name) or decide(table.iloc[:, j], name, self.max_levels)
             for j, name in enumerate(names)
         ]
         for j in self._positions(self.categorical, names, "categorical"):
-            if names[j] not in asked:
+            if names[j] not in requested:
                 outcomes[j] = decide_category(table.iloc[:, j], self.max_levels)
         self.decisions_ = [
             ColumnDecision(name, outcome.treatment, outcome.reason)
@@ -167,9 +181,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
         transformer = _column_transformer(outcomes, names)
         if not transformer.transformers:
-            told = "; ".join(f"{d.column}: {d.reason}" for d in self.decisions_[:5])
+            why = "; ".join(f"{d.column}: {d.reason}" for d in self.decisions_[:5])
             more = "; ..." if len(self.decisions_) > 5 else ""
-            raise ValueError(f"No column is left to work with ({told}{more}).")
+            raise ValueError(f"No column can be used as a feature ({why}{more}).")
         self.transformer_ = transformer.fit(table)
         self.origins_ = np.array(
             [names[j] for j, suffixes in self._columns() for _ in suffixes],
@@ -177,7 +191,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
         return self
 
-    def transform(self, X):
+    def transform(
+        self, X: ArrayLike | pd.DataFrame
+    ) -> NDArray[np.float64] | pd.DataFrame:
         """Encode a table.
 
         Parameters
@@ -194,7 +210,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self.transformer_.transform(self._frame(X, reset=False))
 
     def _parsed(self, X):
-        """Return the table with numbers and dates in text read as what they are."""
+        """Return the table with numbers and dates in text parsed."""
         table = self._frame(X, reset=False)
         for name, _, positions in self.transformer_.transformers:
             step = self.transformer_.named_transformers_[name]
@@ -203,8 +219,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table.columns = [str(name) for name in self._names_in()]
         return table
 
-    def get_feature_names_out(self, input_features=None):
-        """Return the names of the features that come out.
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Get the names of the output features.
 
         Parameters
         ----------
@@ -214,38 +232,37 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         feature_names_out : ndarray of str
-            The column's name, with the level or the part of the date where there is
-            one. Where two would be the same, a number is added.
+            The column names, followed by the level or the date part if there is one.
+            Duplicates are numbered.
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
-        taken: set = set()
-        features = []
-        for j, suffixes in self._columns():
-            for suffix in suffixes:
-                features.append(_unique(f"{names[j]}{suffix}", taken))
+        taken: set[str] = set()
+        features = [
+            _unique(f"{names[j]}{suffix}", taken)
+            for j, suffixes in self._columns()
+            for suffix in suffixes
+        ]
         return np.array(features, dtype=object)
 
     def _columns(self):
-        """Yield each used column's position and suffixes, in the output's order."""
+        """Yield the position and suffixes of each encoded column, in output order."""
         for name, _, positions in self.transformer_.transformers:
             step = self.transformer_.named_transformers_[name]
             yield from zip(positions, step.suffixes_, strict=True)
 
     def _names_in(self):
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = [f"x{j}" for j in range(self.n_features_in_)]
-        return names
+        default = [f"x{j}" for j in range(self.n_features_in_)]
+        return getattr(self, "feature_names_in_", default)
 
-    def _asked_for(self, names):
-        """Return what is to become of columns, by name, as the parameters say."""
-        asked = {}
+    def _requested(self, names):
+        """Return the outcomes that the parameters ask for, by column name."""
+        requested = {}
         for j in self._positions(self.ids, names, "ids"):
-            asked[names[j]] = Outcome("identifier", "as asked")
+            requested[names[j]] = Outcome("identifier", "as requested")
         for j in self._positions(self.drop, names, "drop"):
-            asked[names[j]] = Outcome("dropped", "as asked")
-        return asked
+            requested[names[j]] = Outcome("dropped", "as requested")
+        return requested
 
     def _positions(self, columns, names, parameter):
         positions = []
@@ -257,20 +274,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             else:
                 known = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
                 raise ValueError(
-                    f"There is no column {column!r} for {parameter}; there are {known}."
+                    f"{parameter} names an unknown column {column!r}; the columns are "
+                    f"{known}."
                 )
         return positions
 
     def _frame(self, X, *, reset):
-        """Return the table as a DataFrame whose columns have no names."""
-        pd = import_pandas("Tables need pandas: pip install 'skim[cli]'")
+        """Return the table as a DataFrame with positions as column names."""
+        pd = import_pandas("Tables need pandas: pip install 'skim-od[cli]'")
+        minimum = 2 if reset else 1
         if hasattr(X, "to_pandas"):  # polars, pyarrow
             X = X.to_pandas()
         if isinstance(X, pd.DataFrame):
             _check_frame(X)
-            # Values are checked column by column; here, only names and number.
+            # Only the column names and their number; values are checked later.
             validate_data(self, X, reset=reset, skip_check_array=True)
-            minimum = 2 if reset else 1
             if len(X) < minimum:
                 raise ValueError(
                     f"Found array with {len(X)} sample(s) (shape={X.shape}) while a "
@@ -279,14 +297,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             frame = X.copy(deep=False)
         else:
             if sparse.issparse(X):
-                raise TypeError("Sparse data is not accepted; pass a dense table.")
+                raise TypeError("Sparse data is not supported; pass a dense table.")
             array = validate_data(
                 self,
                 X,
                 reset=reset,
                 dtype=None,
                 ensure_all_finite=False,
-                ensure_min_samples=2 if reset else 1,
+                ensure_min_samples=minimum,
             )
             frame = pd.DataFrame(array)
             if array.dtype == object:
@@ -311,15 +329,11 @@ def _column_transformer(outcomes, names):
         return [j for j, o in enumerate(outcomes) if o.treatment == treatment]
 
     numbers, dates = positions("number"), positions("date")
+    decimals = [outcomes[j].written for j in numbers]
+    formats = [outcomes[j].written for j in dates]
     steps = [
-        (
-            "numbers",
-            NumberEncoder(
-                [outcomes[j].written for j in numbers], [names[j] for j in numbers]
-            ),
-            numbers,
-        ),
-        ("dates", DateEncoder([outcomes[j].written for j in dates]), dates),
+        ("numbers", NumberEncoder(decimals, [names[j] for j in numbers]), numbers),
+        ("dates", DateEncoder(formats), dates),
         ("categories", CategoryEncoder(), positions("category")),
         ("frequencies", FrequencyEncoder(), positions("frequency")),
     ]
@@ -328,7 +342,7 @@ def _column_transformer(outcomes, names):
 
 
 def _unique(name, taken):
-    """Return the name, or the name and a number if it is taken already."""
+    """Return the name, with a number appended if it is already taken."""
     candidate, number = name, 2
     while candidate in taken:
         candidate, number = f"{name}_{number}", number + 1
@@ -339,7 +353,7 @@ def _unique(name, taken):
 def _check_frame(X):
     if X.columns.has_duplicates:
         twice = X.columns[X.columns.duplicated()][0]
-        raise ValueError(f"Two columns have the same name: {twice!r}. Rename one.")
+        raise ValueError(f"Duplicate column name {twice!r}; rename one of the columns.")
     complex_ = [name for name in X.columns if X[name].dtype.kind == "c"]
     if complex_:
         raise ValueError(f"Complex data not supported: column {complex_[0]!r}.")

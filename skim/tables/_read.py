@@ -1,23 +1,29 @@
 """Reading tables from files of several formats."""
 
+from __future__ import annotations
+
 import io
 import json
+import os
 import sys
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skim.tables._csv import check_encoding, read_csv
+from skim.tables._csv import check_encoding, read_csv, stream, whole
 
-EXTENSIONS = {
-    *(".csv", ".tsv", ".txt"),
-    *(".parquet", ".pq", ".feather", ".arrow"),
-    *(".jsonl", ".ndjson", ".json"),
-    *(".npy", ".npz"),
-}
+if TYPE_CHECKING:
+    import pandas as pd
 
-# First bytes of what may come through a pipe.
+TEXT = (".csv", ".tsv", ".txt")
+ARROW = (".parquet", ".pq", ".feather", ".arrow")
+JSON = (".jsonl", ".ndjson", ".json")
+ARRAYS = (".npy", ".npz")
+EXTENSIONS = {*TEXT, *ARROW, *JSON, *ARRAYS}
+
+# Data from a pipe is recognised by its first bytes.
 MAGIC = {
     b"PAR1": ".parquet",
     b"ARROW1": ".feather",
@@ -27,13 +33,18 @@ MAGIC = {
 }
 
 
-def read_table(source, *, encoding=None, delimiter=None):
+def read_table(
+    source: str | os.PathLike[str],
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+) -> pd.DataFrame:
     r"""Read a table into a DataFrame.
 
-    The extension tells the format: ``.csv``, ``.tsv`` or ``.txt`` for text with
-    delimiters, ``.parquet``, ``.feather`` or ``.arrow``, ``.jsonl``, ``.ndjson`` or
-    ``.json`` for one JSON object a line, ``.npy`` or ``.npz`` for an array. What comes
-    through a pipe is recognised by its first bytes.
+    The format is inferred from the extension: ``.csv``, ``.tsv`` or ``.txt`` for
+    delimited text; ``.parquet``, ``.feather`` or ``.arrow``; ``.jsonl``, ``.ndjson``
+    or ``.json`` for one JSON object per line; ``.npy`` or ``.npz`` for an array. Data
+    from a pipe is recognised by its first bytes.
 
     Parameters
     ----------
@@ -41,26 +52,26 @@ def read_table(source, *, encoding=None, delimiter=None):
         The file, or "-" for standard input.
 
     encoding : str, default=None
-        Encoding of a text file. By default it is UTF-8, and a file that is not is
-        refused.
+        Encoding of a text file. By default UTF-8; a file in any other encoding
+        raises an error.
 
     delimiter : str, default=None
-        What separates the fields of a text file. By default it is found out: a
-        comma, semicolon, tab or vertical bar, or else a space.
+        Field separator of a text file. By default it is detected: a comma,
+        semicolon, tab or vertical bar, or else a space.
 
     Returns
     -------
     table : DataFrame
-        Text is read as numbers, booleans and dates where a whole column has them.
-        Digits with a leading zero, or too many of them for a number, stay text.
-        Columns of a file without names, which is one whose first line has nothing
-        but numbers, and those of arrays are named x0, x1 and so on. A name that
-        occurs twice gets a number.
+        Text is parsed as numbers, booleans or dates if that works for the whole
+        column. Digits with a leading zero, and those too long for a number, stay
+        text. If the first line of a file consists of numbers only, it is not a
+        header, and the columns are named x0, x1 and so on, as for arrays. Duplicate
+        column names are numbered.
 
     Raises
     ------
     ValueError, OSError
-        With one sentence on what is wrong with the file.
+        If the file cannot be read; the message says why in one sentence.
 
     Examples
     --------
@@ -78,11 +89,11 @@ def read_table(source, *, encoding=None, delimiter=None):
     _import_pyarrow()
     name = "standard input" if str(source) == "-" else str(source)
     data, extension = _open(source, name)
-    if extension in (".parquet", ".pq", ".feather", ".arrow"):
+    if extension in ARROW:
         table = _read_arrow(data, name, extension)
-    elif extension in (".jsonl", ".ndjson", ".json"):
+    elif extension in JSON:
         table = _read_json_lines(data, name, encoding)
-    elif extension in (".npy", ".npz"):
+    elif extension in ARRAYS:
         table = _read_array(data, name)
     else:
         if extension == ".tsv":
@@ -96,7 +107,7 @@ def read_table(source, *, encoding=None, delimiter=None):
 
 
 def _open(source, name):
-    """Return the path, or the bytes that came through a pipe, and the extension."""
+    """Return the path, or the bytes from a pipe, and the extension."""
     if name == "standard input":
         return _from_pipe(sys.stdin.buffer.read(), name)
     path = Path(source)
@@ -109,7 +120,7 @@ def _open(source, name):
     extension = path.suffix.lower()
     if extension not in EXTENSIONS:
         raise ValueError(
-            f"{name} has an unknown extension; those known are "
+            f"{name} has an unknown extension; it must be one of "
             f"{', '.join(sorted(EXTENSIONS))}."
         )
     try:
@@ -131,22 +142,18 @@ def _from_pipe(data, name):
     return data, ".jsonl" if is_json else ".csv"
 
 
-def _stream(data):
-    return io.BytesIO(data) if isinstance(data, bytes) else str(data)
-
-
 def _read_arrow(data, name, extension):
     import pyarrow as pa
     from pyarrow import feather, parquet
 
-    read = feather.read_table if extension in (".feather", ".arrow") else None
+    is_feather = extension in (".feather", ".arrow")
+    read = feather.read_table if is_feather else parquet.read_table
     try:
-        return to_pandas((read or parquet.read_table)(_stream(data)))
+        return to_pandas(read(stream(data)))
     except (pa.ArrowException, OSError) as error:
-        kind = "Feather" if read else "Parquet"
-        raise ValueError(
-            f"{name} is not a whole {kind} file: {_first_line(error)}"
-        ) from None
+        kind = "Feather" if is_feather else "Parquet"
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{name} is not a valid {kind} file: {reason}") from None
 
 
 def _check_flat(table, name):
@@ -155,8 +162,8 @@ def _check_flat(table, name):
     for field in table.schema:
         if pa.types.is_nested(field.type):
             raise ValueError(
-                f"{name} holds more than single values in {field.name!r}; write one "
-                "flat JSON object a line, as pandas does with lines=True."
+                f"{name} has nested values in {field.name!r}; write one flat JSON "
+                "object per line, as pandas does with lines=True."
             )
 
 
@@ -167,16 +174,16 @@ def _read_json_lines(data, name, encoding):
 
     if encoding is None:
         try:
-            table = arrow_json.read_json(_stream(data))
-            table.validate(full=True)  # of the encoding, above all
+            table = arrow_json.read_json(stream(data))
+            table.validate(full=True)  # the encoding, above all
             _check_flat(table, name)
             return to_pandas(table)
         except (pa.ArrowException, UnicodeDecodeError):
-            pass  # mixed types, long lines, or a fault that has to be named
-    raw = data if isinstance(data, bytes) else data.read_bytes()
+            pass  # mixed types, long lines, or an error to locate
+    raw = whole(data)
     encoding = check_encoding(raw, name, encoding)
     if raw.lstrip().startswith(b"["):
-        raise ValueError(f"{name} is one JSON array; write one object a line instead.")
+        raise ValueError(f"{name} is a JSON array; write one object per line instead.")
     rows = []
     for number, line in enumerate(io.StringIO(raw.decode(encoding)), start=1):
         if not line.strip():
@@ -197,39 +204,33 @@ def _read_array(data, name):
     try:
         with io.BytesIO(data) if isinstance(data, bytes) else data.open("rb") as file:
             array = np.load(file, allow_pickle=False)
-            if isinstance(array, np.lib.npyio.NpzFile):
-                if len(array.files) != 1:
-                    raise _SeveralArrays(array.files)
-                array = array[array.files[0]]
-    except _SeveralArrays as error:
-        raise ValueError(
-            f"{name} holds {error}; save the one you want with numpy.save."
-        ) from None
+            names = getattr(array, "files", None)  # of an archive
+            if names and len(names) == 1:
+                array = array[names[0]]
     except (ValueError, EOFError, OSError, zipfile.BadZipFile):
         raise ValueError(
-            f"{name} is not a whole NumPy file of numbers or text; arrays of Python "
+            f"{name} is not a valid NumPy file of numbers or text; arrays of Python "
             "objects are never loaded."
         ) from None
+    if names is not None and len(names) != 1:
+        found = f"several arrays ({', '.join(names)})" if names else "no array"
+        raise ValueError(
+            f"{name} contains {found}; save the one you want with numpy.save."
+        )
     if array.dtype.names:
         return pd.DataFrame({field: array[field] for field in array.dtype.names})
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2:
-        raise ValueError(f"{name} holds {array.ndim} dimensions, not rows and columns.")
+        raise ValueError(f"{name} has {array.ndim} dimensions; it must have 1 or 2.")
     return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
 
 
-class _SeveralArrays(Exception):
-    def __init__(self, names):
-        what = f"several arrays ({', '.join(names)})" if names else "no array"
-        super().__init__(what)
-
-
 def to_pandas(table):
-    """Make a DataFrame of an Arrow table, and let nothing be lost.
+    """Convert an Arrow table to a DataFrame without loss.
 
-    Integers and booleans with gaps stay what they are, dates become datetimes, and
-    times of the day text.
+    Integers and booleans with missing values keep their type, dates become
+    datetimes, and times of day become text.
     """
     import pandas as pd
     import pyarrow as pa
@@ -238,9 +239,8 @@ def to_pandas(table):
     for dtype in (pd.Int8Dtype, pd.Int16Dtype, pd.Int32Dtype, pd.Int64Dtype):
         nullable[pa.from_numpy_dtype(dtype().numpy_dtype)] = dtype()
     columns = {}
-    for name, column in zip(
-        unique_names(table.column_names), table.columns, strict=True
-    ):
+    names = unique_names(table.column_names)
+    for name, column in zip(names, table.columns, strict=True):
         if pa.types.is_time(column.type):
             column = column.cast(pa.string())
         elif pa.types.is_decimal(column.type):
@@ -253,7 +253,7 @@ def to_pandas(table):
 
 
 def unique_names(names):
-    """Return names for columns: none empty, none twice."""
+    """Return column names without empty or duplicate ones."""
     taken: set = set()
     result = []
     for j, name in enumerate(names):
@@ -266,16 +266,11 @@ def unique_names(names):
     return result
 
 
-def _first_line(error):
-    text = str(error).strip().splitlines()
-    return text[0] if text else type(error).__name__
-
-
 def _import_pyarrow():
     try:
         import pandas  # noqa: F401
         import pyarrow  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            "Reading tables needs pandas and pyarrow: pip install 'skim[cli]'"
+            "Reading tables needs pandas and pyarrow: pip install 'skim-od[cli]'"
         ) from error

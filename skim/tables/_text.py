@@ -1,22 +1,21 @@
-"""What is written in text: numbers, dates, missing values."""
+"""Parsing text: numbers, dates and missing values."""
 
 import numpy as np
 
-# Text, in small letters, that stands for a missing value.
+# Lower-case text that stands for a missing value.
 MISSING = ("", "?", "-", "--", "na", "n/a", "#n/a", "nan", "none", "null", "<na>")
 
-# A column is of numbers or dates if so many of its present values are.
-ENOUGH = 0.9
-SAMPLE = 1000  # values that are tried before all are
+ENOUGH = 0.9  # share of the values that must be numbers, or dates
+SAMPLE = 1000  # values to try before parsing all of them
 
 AROUND_NUMBERS = r"^[€$£¥]\s*|\s*[€$£¥%]$"
-SPACE = "\\s'’\u00a0\u202f"  # between thousands, with plain and narrow no-break space
+SPACE = "\\s'’\u00a0\u202f"  # between thousands, with both no-break spaces
 WHOLE = r"(?:\d+|\d{1,3}(?:[%s]\d{3})+)"
 NUMBERS = {
     ".": rf"[+-]?(?:{WHOLE % (',' + SPACE)}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?",
     ",": rf"[+-]?(?:{WHOLE % ('.' + SPACE)}(?:,\d*)?|,\d+)(?:[eE][+-]?\d+)?",
 }
-CODE = r"0\d+|\d{19,}"  # digits that are no number: 00712, a card's number
+CODE = r"0\d+|\d{19,}"  # digits that are not a number: 00712, a card number
 
 DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y")
 TIMES = ("", " %H:%M", " %H:%M:%S")
@@ -29,7 +28,7 @@ DATE_FORMATS = (
 
 
 def to_text(column):
-    """Return the values as text without space around it; None where missing.
+    """Return the values as stripped text; missing where they mean a missing value.
 
     Parameters
     ----------
@@ -50,14 +49,14 @@ def to_text(column):
 
 
 def _without_zero(value):
-    """Write 3.0 as 3: an integer column with a gap becomes one of floats."""
+    """Write 3.0 as 3: integer columns with missing values become float columns."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else str(value)
     return value
 
 
 def find_decimal(text):
-    """Tell how the numbers in text are written.
+    """Detect the number format of text.
 
     Parameters
     ----------
@@ -67,7 +66,7 @@ def find_decimal(text):
     Returns
     -------
     decimal : {".", ","} or None
-        The decimal separator. None if these are no numbers.
+        The decimal separator. None if the text is not numeric.
     """
     bare = _bare(_sample(text))
     if bare.str.fullmatch(CODE).any():
@@ -78,7 +77,7 @@ def find_decimal(text):
 
 
 def parse_numbers(text, decimal):
-    """Return the numbers in text, NaN where there is none.
+    """Parse numbers, with NaN for anything else.
 
     Parameters
     ----------
@@ -91,21 +90,20 @@ def parse_numbers(text, decimal):
     """
     import pandas as pd
 
-    numbers = pd.to_numeric(text, errors="coerce") if decimal == "." else None
-    if numbers is not None and numbers.isna().equals(text.isna()):
-        return numbers.to_numpy(np.float64, na_value=np.nan)
+    if decimal == ".":
+        numbers = pd.to_numeric(text, errors="coerce")
+        if numbers.isna().equals(text.isna()):
+            return numbers.to_numpy(np.float64, na_value=np.nan)
     bare = _bare(text)
-    bare = bare.where(_is_number(bare, decimal)).str.replace(
-        f"[{SPACE}]", "", regex=True
-    )
-    bare = bare.str.replace("." if decimal == "," else ",", "", regex=False)
-    bare = bare.str.replace(",", ".", regex=False)
-    numbers = pd.to_numeric(bare, errors="coerce")
+    bare = bare.where(_is_number(bare, decimal))
+    thousands = "." if decimal == "," else ","
+    bare = bare.str.replace(f"[{SPACE}{thousands}]", "", regex=True)
+    numbers = pd.to_numeric(bare.str.replace(",", "."), errors="coerce")
     return numbers.to_numpy(np.float64, na_value=np.nan)
 
 
 def find_date_format(text):
-    """Tell how the dates in text are written.
+    """Detect the date format of text.
 
     Parameters
     ----------
@@ -115,21 +113,19 @@ def find_date_format(text):
     Returns
     -------
     date_format : str or None
-        A format of `pandas.to_datetime`. Where day and month could be either, the
-        month comes first between slashes. None if these are no dates.
+        A format for `pandas.to_datetime`. If slashes leave day and month ambiguous,
+        the month comes first. None if the text does not contain dates.
     """
-
-    def is_date(text, date_format):
-        return np.isfinite(parse_dates(text, date_format))
-
-    # Saves trying all formats on what are no dates at all; "2024" is a number.
+    # Saves trying every format on text that cannot be dates; "2024" is a number.
     if _sample(text).str.contains(r"\d\D\d").mean() < ENOUGH:
         return None
-    return _most_common(text, DATE_FORMATS, is_date)
+    return _most_common(
+        text, DATE_FORMATS, lambda text, form: np.isfinite(parse_dates(text, form))
+    )
 
 
 def parse_dates(text, date_format):
-    """Return the dates in text as days since 1970, NaN where there is none.
+    """Parse dates as days since 1970, with NaN for anything else.
 
     Parameters
     ----------
@@ -149,7 +145,7 @@ def parse_dates(text, date_format):
 
 
 def days_since_1970(dates):
-    """Return dates as days since 1970, by their own clock.
+    """Return dates as days since 1970, in their local time.
 
     Parameters
     ----------
@@ -158,7 +154,7 @@ def days_since_1970(dates):
     Returns
     -------
     days : ndarray of shape (n,)
-        NaN where the date is missing.
+        NaN where a date is missing.
     """
     if getattr(dates.dtype, "tz", None) is not None:
         dates = dates.dt.tz_localize(None)
@@ -169,13 +165,13 @@ def days_since_1970(dates):
 
 
 def _sample(text):
-    """Return some of the present values, evenly spaced."""
+    """Return an evenly spaced sample of the values that are not missing."""
     present = text.dropna()
     return present.iloc[:: max(len(present) // SAMPLE, 1)]
 
 
 def _most_common(text, forms, has_form):
-    """Return the form that most values have, if enough of them do."""
+    """Return the form that most values match, None if too few do."""
     sample = _sample(text)
     if not len(sample):
         return None

@@ -1,4 +1,4 @@
-"""Whatever comes in a table: numbers without gaps, or one clear sentence."""
+"""Any table becomes finite numbers, or an error in one clear sentence."""
 
 import datetime
 import pickle
@@ -31,7 +31,7 @@ def test_scikit_learn_contract(estimator, check):
 
 @pytest.fixture
 def orders():
-    """A table with something of everything."""
+    """A table with columns of every kind."""
     rng = np.random.default_rng(1)
     table = pd.DataFrame(
         {
@@ -49,7 +49,7 @@ def orders():
 
 
 def decision(values, name="column", **params):
-    """Return what becomes of a column that stands beside one of numbers."""
+    """Return the decision on a column that stands beside a numeric one."""
     params = {"max_levels": 20} | params
     table = pd.DataFrame({name: values})
     table["other"] = np.random.default_rng(0).normal(size=len(table))
@@ -57,10 +57,9 @@ def decision(values, name="column", **params):
 
 
 def features(values, **params):
-    """Return the features that a column becomes, by name."""
-    table = pd.DataFrame({"c": values})
+    """Return the features of a column as a frame."""
     encoder = TableEncoder(**params).set_output(transform="pandas")
-    return encoder.fit_transform(table)
+    return encoder.fit_transform(pd.DataFrame({"c": values}))
 
 
 TREATMENTS = {
@@ -72,11 +71,8 @@ TREATMENTS = {
     "numbers in text": ([f"{v:.3f}" for v in RNG.normal(size=N)], "number"),
     "prices": ([f"€ {v:,.2f}" for v in RNG.normal(size=N) * 1e4], "number"),
     "percentages": ([f"{v} %" for v in RNG.integers(0, 99, N)], "number"),
-    "a few words among numbers": (
-        [*map(str, RNG.normal(size=N - 5)), *"abcde"],
-        "number",
-    ),
-    "lengths of time": (pd.to_timedelta(RNG.integers(0, 99, N), unit="s"), "number"),
+    "a few words": ([*map(str, RNG.normal(size=N - 5)), *"abcde"], "number"),
+    "durations": (pd.to_timedelta(RNG.integers(0, 99, N), unit="s"), "number"),
     "few words": (RNG.choice(["a", "b"], N), "category"),
     "categories": (pd.Categorical(RNG.choice(["a", "b"], N)), "category"),
     "words and numbers": ([1, "one", 2, "two"] * 50, "category"),
@@ -117,7 +113,7 @@ def test_treatment_of_a_column(kind):
 
 
 @pytest.mark.parametrize("name", ["id", "ID", "customer_id", "CustomerId", "user uuid"])
-def test_a_name_tells_identifiers_from_numbers_and_codes(name):
+def test_a_name_distinguishes_identifiers_from_numbers_and_codes(name):
     distinct = RNG.permutation(10 * N)[:N]
     assert decision(distinct, name).treatment == "identifier"
     assert decision(RNG.integers(0, 5, N), name).treatment == "category"
@@ -125,7 +121,7 @@ def test_a_name_tells_identifiers_from_numbers_and_codes(name):
     assert decision(distinct, "paid").treatment == "number"
 
 
-def test_parameters_overrule_the_rules():
+def test_parameters_override_the_rules():
     integers = RNG.integers(0, 5, N)
     for params, treatment in [
         ({"categorical": ["c"]}, "category"),
@@ -135,46 +131,35 @@ def test_parameters_overrule_the_rules():
         ({"drop": ["c"], "categorical": ["c"], "ids": ["c"]}, "dropped"),
     ]:
         assert decision(integers, "c", **params).treatment == treatment
-    with pytest.raises(ValueError, match="no column 'colour' for drop"):
+    with pytest.raises(ValueError, match="drop names an unknown column 'colour'"):
         decision(integers, drop=["colour"])
-    with pytest.raises(ValueError, match="no column 2 for categorical"):
+    with pytest.raises(ValueError, match="categorical names an unknown column 2"):
         decision(integers, categorical=[2])
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("1,5", 1.5),
-        ("1.234,5", 1234.5),
-        ("-3,25 €", -3.25),
-        ("1 234,5", 1234.5),
-        ("1\u202f234,5", 1234.5),
-        ("12,5 %", 12.5),
-    ],
-)
-def test_decimal_commas(text, number):
-    encoded = features([text, *(f"{v},75" for v in range(1, 30))])
-    assert encoded.iloc[0, 0] == number
-    assert encoded.iloc[3, 0] == 3.75
+NUMBERS = {
+    ",": {"1,5": 1.5, "1.234,5": 1234.5, "1 234,5": 1234.5, "1\u202f234,5": 1234.5}
+    | {"-3,25 €": -3.25, "12,5 %": 12.5},
+    ".": {"1,234": 1234, "1,234.5": 1234.5, "$3": 3, "1e3": 1000, ".5": 0.5},
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [("1,234", 1234), ("1,234.5", 1234.5), ("$3", 3), ("1e3", 1000), (".5", 0.5)],
-)
-def test_decimal_points(text, number):
-    encoded = features([text, *(f"{v}.75" for v in range(1, 30))])
-    assert encoded.iloc[0, 0] == number
+@pytest.mark.parametrize("decimal", NUMBERS)
+def test_numbers_in_text_are_parsed(decimal):
+    for text, number in NUMBERS[decimal].items():
+        encoded = features([text, *(f"{v}{decimal}75" for v in range(1, 30))])
+        assert encoded.iloc[0, 0] == number
+        assert encoded.iloc[3, 0] == 3.75
 
 
-def test_missing_numbers_get_the_median_and_a_flag():
+def test_missing_numbers_are_imputed_by_the_median_and_flagged():
     encoded = features([1.0, np.nan, 3.0, np.inf, 8.0])
     assert list(encoded.columns) == ["c", "c_missing"]
     assert list(encoded["c"]) == [1, 3, 3, 3, 8]
     assert list(encoded["c_missing"]) == [0, 1, 0, 1, 0]
 
 
-def test_levels_rare_levels_and_gaps_have_features_of_their_own():
+def test_rare_levels_and_missing_values_have_features_of_their_own():
     values = ["a"] * 150 + ["b"] * 150 + ["c", "d", None]
     assert list(features(values, max_levels=3).columns) == ["c_frequency"]
     encoded = features(values, max_levels=4)
@@ -183,7 +168,7 @@ def test_levels_rare_levels_and_gaps_have_features_of_their_own():
     assert list(encoded.iloc[-3:].to_numpy().argmax(axis=1)) == [2, 2, 3]
 
 
-def test_frequent_text_has_higher_values():
+def test_frequent_text_gets_higher_values():
     values = [f"rare {i}" for i in range(30)] + ["often"] * 70
     encoded = features(values)["c_frequency"]
     assert np.allclose(encoded.iloc[0], np.log(0.01))
@@ -199,12 +184,12 @@ def test_dates_become_day_weekday_and_hour():
     np.testing.assert_allclose(np.diff(encoded["c_day"]), 1)
 
 
-def test_the_same_hour_on_all_days_is_no_feature():
+def test_a_constant_hour_is_not_a_feature():
     days = pd.date_range("2024-01-01 07:00", periods=300)
     assert list(features(days).columns) == ["c_day", "c_weekday"]
 
 
-def test_later_dates_are_the_last_day_unless_far_away():
+def test_later_dates_count_as_the_last_day_unless_far_away():
     days = pd.date_range("2024-01-01", "2024-01-31")
     encoder = TableEncoder().fit(pd.DataFrame({"c": days}))
 
@@ -220,7 +205,7 @@ def test_later_dates_are_the_last_day_unless_far_away():
 
 
 @pytest.mark.parametrize("max_levels", [0, 20])
-def test_what_was_never_seen_looks_strange(orders, max_levels):
+def test_unseen_values_look_unusual(orders, max_levels):
     encoder = TableEncoder(max_levels=max_levels)
     model = make_pipeline(encoder, ALTBIDetector(random_state=0)).fit(orders)
     some = orders.iloc[20:40]
@@ -239,7 +224,7 @@ def test_what_was_never_seen_looks_strange(orders, max_levels):
         assert np.median(usual - found) > spread / 2, column
 
 
-def test_a_gap_where_there_were_none_is_beyond_all_numbers():
+def test_a_value_missing_for_the_first_time_is_beyond_all_numbers():
     encoder = TableEncoder().fit(pd.DataFrame({"c": [3.0, 5.0, 4.0]}))
     assert encoder.transform(pd.DataFrame({"c": [np.nan]}))[0, 0] > 5
     widest = pd.DataFrame({"c": [-1.7e308, 1.7e308]})
@@ -247,15 +232,14 @@ def test_a_gap_where_there_were_none_is_beyond_all_numbers():
 
 
 @pytest.mark.parametrize("max_levels", [0, 3])
-def test_values_are_known_in_whatever_type_they_come(max_levels):
+def test_values_are_recognised_in_any_type(max_levels):
     codes = pd.DataFrame({"c": [1, 2, 3] * 20, "n": np.arange(60.0) ** 2})
     encoder = TableEncoder(categorical=["c"], max_levels=max_levels).fit(codes)
     expected = encoder.transform(codes)
-    as_floats = codes.astype({"c": float})
-    as_text = codes.astype({"c": str, "n": str})
-    assert np.array_equal(encoder.transform(as_floats), expected)
-    assert np.array_equal(encoder.transform(as_text), expected)
-    assert np.array_equal(encoder.transform(as_text.astype("category")), expected)
+    for dtypes in ({"c": float}, str, "category"):
+        assert np.array_equal(encoder.transform(codes.astype(dtypes)), expected)
+    as_categories = codes.astype(str).astype("category")
+    assert np.array_equal(encoder.transform(as_categories), expected)
 
 
 def test_origins_name_the_column_behind_each_feature(orders):
@@ -269,7 +253,7 @@ def test_origins_name_the_column_behind_each_feature(orders):
     assert [d.column for d in encoder.decisions_] == list(orders.columns)
 
 
-def test_feature_names_that_would_collide_get_numbers():
+def test_duplicate_feature_names_are_numbered():
     table = pd.DataFrame({"a": ["x", "y"] * 5, "a_x": np.arange(10.0) ** 2})
     names = TableEncoder(max_levels=2).fit(table).get_feature_names_out()
     assert sorted(names) == ["a_x", "a_x_2", "a_y"]
@@ -282,26 +266,24 @@ def test_decisions_do_not_depend_on_the_order_of_the_rows(orders):
     assert np.array_equal(encoder.transform(orders), other.transform(orders))
 
 
-def test_input_is_left_alone(orders):
+def test_input_is_not_modified(orders):
     before = orders.copy(deep=True)
     TableEncoder().fit(orders).transform(orders)
     pd.testing.assert_frame_equal(orders, before)
 
 
-def test_polars_and_arrays_are_tables_too(orders):
+def test_polars_frames_and_arrays_are_accepted(orders):
     expected = TableEncoder().fit_transform(orders)
-    assert np.array_equal(
-        TableEncoder().fit_transform(pl.from_pandas(orders)), expected
-    )
-    encoder = TableEncoder().fit(orders.to_numpy(object))
+    polars, array = pl.from_pandas(orders), orders.to_numpy(object)
+    assert np.array_equal(TableEncoder().fit_transform(polars), expected)
+    encoder = TableEncoder().fit(array)
     assert [d.column for d in encoder.decisions_] == [f"x{j}" for j in range(6)]
-    assert np.array_equal(encoder.transform(orders.to_numpy(object)), expected)
+    assert np.array_equal(encoder.transform(array), expected)
 
 
 def test_pipeline_clone_and_pickle(orders):
-    model = make_pipeline(
-        TableEncoder(drop=["shop"]), ALTBIDetector(epochs=5, random_state=0)
-    ).fit(orders)
+    encoder = TableEncoder(drop=["shop"])
+    model = make_pipeline(encoder, ALTBIDetector(epochs=5, random_state=0)).fit(orders)
     copy = pickle.loads(pickle.dumps(model))
     assert np.array_equal(copy.score_samples(orders), model.score_samples(orders))
     assert clone(model)[0].drop == ["shop"]
@@ -311,18 +293,18 @@ def test_pipeline_clone_and_pickle(orders):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (pd.DataFrame({"a": [1.0, 1.0], "b": [None, None]}), "No column is left"),
+        (pd.DataFrame({"a": [1.0, 1.0], "b": [None, None]}), "No column can be used"),
         (pd.DataFrame({"a": [1.0]}), "1 sample"),
         (pd.DataFrame({"a": []}), "0 sample"),
-        (pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), "same name: 'a'"),
+        (pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), "name 'a'; rename"),
     ],
 )
-def test_hopeless_tables_are_refused(table, message):
+def test_unusable_tables_are_refused(table, message):
     with pytest.raises(ValueError, match=message):
         TableEncoder().fit(table)
 
 
-def test_a_failed_fit_leaves_nothing_fitted(orders):
+def test_a_failed_fit_leaves_the_encoder_unfitted(orders):
     encoder = TableEncoder().fit(orders)
     with pytest.raises(ValueError, match="No column"):
         encoder.fit(orders[["order"]])
@@ -347,7 +329,7 @@ CELLS = st.one_of(
     st.lists(CELLS, min_size=1, max_size=6),
     st.sampled_from([0, 3, 20]),
 )
-def test_whatever_the_cells_the_numbers_are_finite(old, new, max_levels):
+def test_features_are_finite_whatever_the_cells(old, new, max_levels):
     table = pd.DataFrame({"c": pd.Series(old, dtype=object)})
     table["n"] = np.arange(len(table)) ** 2
     encoder = TableEncoder(max_levels=max_levels).fit(table)
@@ -371,21 +353,16 @@ def write(tmp_path):
 
 def test_all_formats_give_the_same_table(orders, tmp_path):
     orders = orders.drop(columns="when")
-    frames = []
     orders.to_csv(tmp_path / "t.csv", index=False)
     orders.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
     orders.to_csv(tmp_path / "t.txt", index=False, sep="|")
     orders.to_parquet(tmp_path / "t.parquet")
     orders.to_feather(tmp_path / "t.feather")
-    orders.to_json(
-        tmp_path / "t.jsonl", orient="records", lines=True, double_precision=15
-    )
-    frames = {path.suffix: read_table(path) for path in sorted(tmp_path.iterdir())}
-    assert len(frames) == 6
-    for suffix, frame in frames.items():
-        expected = orders.astype({"order": np.int64})
+    as_lines = {"orient": "records", "lines": True, "double_precision": 15}
+    orders.to_json(tmp_path / "t.jsonl", **as_lines)
+    for path in tmp_path.iterdir():
         pd.testing.assert_frame_equal(
-            frame, expected, check_dtype=False, rtol=1e-12, obj=suffix
+            read_table(path), orders, check_dtype=False, rtol=1e-12, obj=path.suffix
         )
 
 
@@ -415,7 +392,7 @@ def test_objects_in_arrays_are_never_loaded(tmp_path):
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_text_files_as_people_have_them(write, mark, end):
+def test_quotes_line_ends_and_byte_order_marks(write, mark, end):
     lines = ['name;"two\nlines";Größe 📏;', "anna;1,5;3;x", '"b;ob";"2,5";;y']
     table = read_table(write(mark + end.join(lines).encode()))
     assert list(table.columns) == ["name", "two\nlines", "Größe 📏", "column 4"]
@@ -425,44 +402,44 @@ def test_text_files_as_people_have_them(write, mark, end):
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
-def test_delimiters_are_found(write, delimiter):
+def test_delimiters_are_detected(write, delimiter):
     rows = [["a", "b", "c"], ["1", "2", "3"], ["4", "5", "6"]]
     table = read_table(write("\n".join(map(delimiter.join, rows)), "t.txt"))
     assert table.shape == (2, 3)
     assert read_table(write("full name\nAnn Lee\nBob\n")).shape == (2, 1)
 
 
-def test_numbers_side_by_side_are_not_one_number():
+def test_two_numbers_in_a_cell_are_not_one():
     assert decision([f"{i} {i % 7}" for i in range(N)]).treatment == "identifier"
 
 
-def test_names_that_occur_twice_get_numbers(write):
+def test_duplicate_column_names_are_numbered(write):
     table = read_table(write("a,a,b,a.1,a\n1,2,3,4,5\n"))
     assert list(table.columns) == ["a", "a.2", "b", "a.1", "a.3"]
     assert table.iloc[0].tolist() == [1, 2, 3, 4, 5]
 
 
-def test_a_file_without_names_loses_no_row(write):
+def test_a_file_without_a_header_loses_no_row(write):
     table = read_table(write("1.5,2\n3,4\n5,6\n"))
     assert list(table.columns) == ["x0", "x1"]
     assert len(table) == 3
 
 
-def test_digits_that_are_no_numbers_stay_text(write):
+def test_digits_that_are_not_numbers_stay_text(write):
     table = read_table(write("zip,card,n\n01067,12345678901234567890,1\n10115,,2\n"))
     assert table["zip"].tolist() == ["01067", "10115"]
     assert table["card"][0] == "12345678901234567890"
     assert table["n"].tolist() == [1, 2]
 
 
-def test_integers_with_gaps_stay_integers(write):
+def test_integers_with_missing_values_stay_integers(write):
     table = read_table(write("a,b\n9007199254740993,1\n,2\n"))
     assert table["a"][0] == 9007199254740993
     assert pd.isna(table["a"][1])
 
 
 @pytest.mark.parametrize("mark", ["?", "-", "NA", "n/a", "None", "", "nan"])
-def test_marks_of_missing_values_do_not_make_text_of_numbers(write, mark):
+def test_missing_value_marks_do_not_turn_numbers_into_text(write, mark):
     table = read_table(write(f"a,b\n1.5,1\n{mark},2\n"))
     assert table["a"].dtype == float
     assert table["a"].isna().tolist() == [False, True]
@@ -473,7 +450,7 @@ def test_mixed_types_in_json_lines(write):
     assert table["a"].tolist() == [1, "x"]
 
 
-def test_encoding_can_be_said(write):
+def test_encoding_can_be_set(write):
     text = "name,größe\näpfel,1\nöl,2\n"
     for encoding in ("latin-1", "utf-16", "cp1252", "UTF-16-LE"):
         table = read_table(write(text.encode(encoding)), encoding=encoding)
@@ -485,9 +462,9 @@ FAULTS = {
     "empty": ("t.csv", b"", "is empty"),
     "blank": ("t.csv", b" \n\n", "is empty"),
     "names only": ("t.csv", b"a,b\n", "column names but no rows"),
-    "long row": ("t.csv", b"a,b\n1,2\n3,4,5\n6,7\n", "line 3: 3 fields .* has 2"),
-    "remark before the names": ("t.csv", b"# x\na,b\n1,2\n", "line 2: 2 fields"),
-    "short row": ("t.csv", b'a,b\n1,"x\ny"\n3\n', "line 4: 1 fields .* has 2"),
+    "long row": ("t.csv", b"a,b\n1,2\n3,4,5\n6,7\n", "line 3: 3 fields, .* has 2"),
+    "comment first": ("t.csv", b"# x\na,b\n1,2\n", "line 2: 2 fields"),
+    "short row": ("t.csv", b'a,b\n1,"x\ny"\n3\n', "line 4: 1 fields, .* has 2"),
     "UTF-16": ("t.csv", "a,b\n1,2\n".encode("utf-16"), "looks like UTF-16;"),
     "bare UTF-16": ("t.csv", "a,b\n1,2\n".encode("utf-16-le"), "like UTF-16-LE"),
     "UTF-32": ("t.csv", "a,b\n1,2\n".encode("utf-32"), "looks like UTF-32"),
@@ -499,20 +476,21 @@ FAULTS = {
         "looks like Latin-1",
     ),
     "not text": ("t.csv", bytes(range(256)) * 4, "is not text"),
-    "extension": ("t.xlsx", b"PK", r"unknown extension; those known are \.arrow"),
-    "Parquet": ("t.parquet", b"PAR1 and then nothing", "not a whole Parquet file"),
-    "Feather": ("t.feather", b"ARROW1 and then nothing", "not a whole Feather file"),
-    "array": ("t.npy", b"\x93NUMPY\x01\x00", "not a whole NumPy file"),
-    "archive": ("t.npz", b"PK\x03\x04 no", "not a whole NumPy file"),
+    "extension": ("t.xlsx", b"PK", r"unknown extension; it must be one of \.arrow"),
+    "Parquet": ("t.parquet", b"PAR1 and then nothing", "not a valid Parquet file"),
+    "Feather": ("t.feather", b"ARROW1 and then nothing", "not a valid Feather file"),
+    "array": ("t.npy", b"\x93NUMPY\x01\x00", "not a valid NumPy file"),
+    "archive": ("t.npz", b"PK\x03\x04 no", "not a valid NumPy file"),
     "JSON": ("t.jsonl", b'{"a": 1}\n{"a": \n', "line 2"),
-    "JSON array": ("t.json", b'[{"a": 1}]', "one object a line"),
+    "JSON array": ("t.json", b'[{"a": 1}]', "one object per line"),
+    "nested JSON": ("t.json", b'{"a": {"0": 1}}', "one flat JSON object per line"),
     "JSON numbers": ("t.jsonl", b"1\n2\n", "line 1: not a JSON object"),
     "JSON Latin-1": ("t.jsonl", '{"a": "ä"}\n'.encode("latin-1"), "Latin-1"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_faults_of_files_are_named(write, fault):
+def test_errors_in_files_are_explained_in_one_sentence(write, fault):
     name, content, message = FAULTS[fault]
     with pytest.raises(ValueError, match=message) as raised:
         read_table(write(content, name))
@@ -520,7 +498,7 @@ def test_faults_of_files_are_named(write, fault):
     assert "\n" not in str(raised.value)
 
 
-def test_several_arrays_are_named(tmp_path):
+def test_files_with_several_arrays_or_dimensions_are_refused(tmp_path):
     np.savez(tmp_path / "t.npz", X=np.ones((2, 2)), y=np.ones(2))
     with pytest.raises(ValueError, match=r"several arrays \(X, y\)"):
         read_table(tmp_path / "t.npz")
@@ -535,25 +513,23 @@ def test_directories_missing_files_and_bad_options(tmp_path, write):
     with pytest.raises(FileNotFoundError, match="does not exist"):
         read_table(tmp_path / "nowhere.csv")
     path = write("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="not the name of an encoding"):
+    with pytest.raises(ValueError, match="Unknown encoding 'utf-9'"):
         read_table(path, encoding="utf-9")
     with pytest.raises(ValueError, match="is not ascii text"):
         read_table(write("a,b\nä,2\n"), encoding="ascii")
-    with pytest.raises(ValueError, match="one character"):
+    with pytest.raises(ValueError, match="delimiter must be a single character"):
         read_table(path, delimiter="::")
 
 
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(
-        st.lists(
-            st.text(st.characters(codec="utf-8"), max_size=5), min_size=2, max_size=2
-        ),
+        st.tuples(*2 * [st.text(st.characters(codec="utf-8"), max_size=5)]),
         min_size=1,
         max_size=8,
     )
 )
-def test_text_in_quotes_comes_back_or_is_refused(tmp_path_factory, rows):
+def test_quoted_text_is_read_back_or_refused(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("quoted") / "t.csv"
     cells = [["one", "two"], *rows]
     lines = (",".join('"' + c.replace('"', '""') + '"' for c in row) for row in cells)
@@ -587,16 +563,15 @@ sys.exit("no error")
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_column_whose_numbers_cannot_be_read_is_refused():
+def test_a_column_of_unreadable_numbers_is_refused():
     train = pd.DataFrame({"price": np.arange(40) / 7, "size": np.arange(40) % 5})
     encoder = TableEncoder().fit(train)
     text = train.astype({"price": str})
     np.testing.assert_allclose(encoder.transform(text), encoder.transform(train))
     text["price"] = text["price"].str.replace(".", ",")
-    with pytest.raises(ValueError, match="values of column 'price' cannot be read"):
+    with pytest.raises(ValueError, match="values in column 'price' cannot be read"):
         encoder.transform(text)
-    few = text[:5]  # may well be what is strange about these rows
-    assert np.isfinite(encoder.transform(few)).all()
+    assert np.isfinite(encoder.transform(text[:5])).all()  # few may be just outliers
 
 
 def test_a_report_reads_numbers_and_dates_in_text(tmp_path):
@@ -609,10 +584,3 @@ def test_a_report_reads_numbers_and_dates_in_text(tmp_path):
     page = write_report(model.fit(table), table, tmp_path / "page.html").read_text()
     assert "the only one in" not in page
     assert "of rows" in page
-
-
-def test_nested_json_is_refused(tmp_path):
-    path = tmp_path / "table.json"
-    pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_json(path)
-    with pytest.raises(ValueError, match="one flat JSON object a line"):
-        read_table(path)
