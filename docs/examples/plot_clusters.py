@@ -1,13 +1,13 @@
 """
-Tight clusters, a long window
-=============================
+Tight clusters make for a long window
+=====================================
 
-The tighter the clusters of inliers, the longer a network takes them before the
-outliers. The same network is trained on loose and on tight clusters.
+The tighter the clusters of inliers, the longer the loss of a network tells inliers from
+outliers. Here, the same network is trained on loose and on tight clusters.
 """
 
 # %%
-# Three clusters with outliers between and around them:
+# Three clusters, with outliers between and around them:
 
 import matplotlib.pyplot as plt
 

@@ -2,13 +2,13 @@
 Choosing the number of epochs
 =============================
 
-With labels, a search finds the number of epochs that serves best; without them, a
-criterion does that looks at the losses only. Both need one training a fold.
+With labels, a search finds the best number of epochs; without labels, a criterion that
+looks only at the losses takes their place. Both need one fit per fold.
 """
 
 # %%
-# The search trains to the largest number of epochs and scores all others on the way.
-# Inliers and outliers are shared out evenly among the folds:
+# The search trains for the largest number of epochs and scores all others along the
+# way. Outliers are distributed evenly over the folds:
 
 import matplotlib.pyplot as plt
 
@@ -28,7 +28,7 @@ search = EpochSearchCV(
 print(search.best_params_, round(search.best_score_, 3))
 
 # %%
-# What the labels say of each number of epochs, and what the losses alone do:
+# The two scores for each number of epochs:
 
 results = search.cv_results_
 epochs = results["param_epochs"].astype(int)
@@ -36,7 +36,7 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 for ax, name, title in zip(
     axes,
     ("outlier_roc_auc", "neg_loss_entropy"),
-    ("AUROC, with labels", "negative entropy of the losses, without"),
+    ("AUROC (with labels)", "negative entropy of the losses (without)"),
     strict=True,
 ):
     mean, std = results[f"mean_test_{name}"], results[f"std_test_{name}"]
@@ -47,7 +47,8 @@ for ax, name, title in zip(
 plt.show()
 
 # %%
-# Inside a detector, the same criterion chooses where the training ends:
+# Early stopping in a detector uses the same criterion. These are the epochs whose
+# checkpoints were kept:
 
 detector.set_params(epochs=100, stopping="entropy").fit(X)
 print(detector.snapshot_epochs_)

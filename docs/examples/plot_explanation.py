@@ -2,12 +2,12 @@
 See why a row was flagged
 =========================
 
-A row's loss is a sum over its features. The largest terms say what is strange about
-the row.
+The loss of a row is a sum over its features. The largest terms tell what is unusual
+about the row.
 """
 
 # %%
-# The strangest wine, by its training score:
+# The wine with the lowest training score:
 
 from skim import ALTBIDetector
 from skim.datasets import load_wine_outliers
@@ -19,7 +19,7 @@ strangest = int(detector.training_scores_.argmin())
 ExplanationDisplay.from_estimator(detector, wine.data, strangest)
 
 # %%
-# The features that add most, beside what is usual in the table:
+# The features that contribute most, and their quartiles over all wines:
 
 reasons = detector.explain(wine.data.iloc[[strangest]], relative=True, as_frame=True)
 columns = reasons.iloc[0].nlargest(3).index

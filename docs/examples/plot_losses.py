@@ -2,12 +2,12 @@
 See where the threshold lies
 ============================
 
-The histogram of the losses, the mixture of two Gaussians that is fitted to them, and
-the threshold that it suggests.
+A histogram of the losses, the mixture of two Gaussians that is fitted to them, and the
+threshold that follows from it.
 """
 
 # %%
-# With ``contamination="auto"``, the default, the mixture decides where the losses part.
+# With ``contamination="auto"``, the default, the mixture determines the threshold:
 
 import matplotlib.pyplot as plt
 
@@ -20,8 +20,8 @@ detector = ALTBIDetector(random_state=0).fit(X)
 LossHistogramDisplay.from_estimator(detector, X)
 
 # %%
-# Where the share of outliers is known, give it, and the threshold moves. With labels,
-# one can see what it would have found.
+# If you know the share of outliers, pass it as ``contamination``. Labels, if given,
+# show which rows each threshold would flag:
 
 figure, axes = plt.subplots(2, sharex=True, figsize=(7, 6), layout="constrained")
 for ax, contamination in zip(axes, ("auto", 0.05), strict=True):

@@ -2,13 +2,13 @@
 Watch the effect
 ================
 
-A plain autoencoder is trained on clusters with outliers around them. The inliers are
-learned first. For a while, the loss tells them from the outliers.
+A plain autoencoder is trained on clusters with outliers around them. It learns the
+inliers first, and for a while, its loss tells them from the outliers.
 """
 
 # %%
-# One row in twenty is an outlier. The labels are used for the picture alone; the
-# detector never sees them.
+# One row in twenty is an outlier. The labels are used only for the plot; the detector
+# never sees them.
 
 from skim import IMAutoencoderDetector
 from skim.datasets import make_im_clusters
@@ -19,15 +19,15 @@ detector = IMAutoencoderDetector.paper(epochs=400, random_state=0)
 display = IMTrajectoryDisplay.from_estimator(detector, X, y)
 
 # %%
-# The shaded window is where the AUROC is at least 0.9. What was drawn can be had as
-# numbers, too.
+# The shaded window is where the AUROC is at least 0.9. The plotted values are available
+# as numbers, too:
 
 path = display.trajectory
 print(path.window(threshold=0.9))
 path.to_frame().iloc[::100, :6]
 
 # %%
-# Without labels, the losses and their separation remain.
+# Without labels, only the losses and their separation are plotted:
 
 path = trajectory(detector.set_params(epochs=100), X)
 IMTrajectoryDisplay(path).plot()
