@@ -5,19 +5,39 @@ import os
 import uuid
 
 import numpy as np
-from sklearn.utils import check_random_state, column_or_1d
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def own_random_state(random_state):
     """Return a RandomState; None gives a fresh one, and not the global one."""
+    from sklearn.utils import check_random_state
+
     if random_state is None:
         random_state = np.random.SeedSequence().generate_state(1).item()
     return check_random_state(random_state)
 
 
 def evenly_spaced(n, max_places):
-    """Return at most so many of `n` places, from the first to the last."""
+    """Return at most `max_places` of `n` places, from the first to the last."""
     return np.linspace(0, n - 1, min(n, max_places)).round().astype(np.intp)
+
+
+def sum_members(losses):
+    """Add up the members' losses, of shape (M, n).
+
+    One member after the other, so that a row's sum does not depend on how many
+    other rows there are.
+    """
+    total = np.zeros(losses.shape[1])
+    for member_losses in losses:
+        total += member_losses
+    return total
+
+
+def finite(values, nan):
+    """Replace overflow, on rows far beyond the data, by the largest number."""
+    return np.nan_to_num(values, nan=nan, posinf=FLOAT32_MAX, neginf=-FLOAT32_MAX)
 
 
 def outlier_mask(y, n_samples, name="y", advice=""):
@@ -39,6 +59,8 @@ def outlier_mask(y, n_samples, name="y", advice=""):
     -------
     is_outlier : ndarray of bool of shape (n_samples,)
     """
+    from sklearn.utils import column_or_1d
+
     labels = column_or_1d(y)
     if len(labels) != n_samples:
         raise ValueError(

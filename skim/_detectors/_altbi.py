@@ -1,21 +1,20 @@
 """ALTBI: truncated losses, growing batches, an ensemble over late epochs."""
 
 import math
+import warnings
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skim._detectors._resuming import ResumableDetector
+from skim import _nets as nets
+from skim._detectors._partial_fit import ResumableDetector
 from skim._detectors._vae_base import VAEDetector
-from skim._training._stopping import (
-    Kept,
-    KeptUntilBest,
-    best_epoch,
-    is_over,
-    moments_until,
-)
+from skim._training._stopping import Watch, best_epoch, checkpoint_epochs
 from skim._utils import evenly_spaced
+
+N_WATCHED_ROWS = 1024  # whose losses tell when to stop
 
 # What `min_epochs="auto"` waits for: so many epochs, or so many passes over the rows.
 MIN_EPOCHS = 25
@@ -67,7 +66,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     max_batch_size : int, default=256
         Largest batch.
 
-    warmup_epochs : int, default=3
+    truncate_after : int, default=3
         Number of epochs before truncation and growth begin.
 
     keep_quantile : float, default=0.92
@@ -229,7 +228,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         "updates_per_epoch": [Interval(Integral, 1, None, closed="left")],
         "batch_growth": [Interval(Real, 1, None, closed="left")],
         "max_batch_size": [Interval(Integral, 2, None, closed="left")],
-        "warmup_epochs": [Interval(Integral, 0, None, closed="left")],
+        "truncate_after": [Interval(Integral, 0, None, closed="left")],
         "keep_quantile": [Interval(Real, 0, 1, closed="right")],
         "min_epochs": [
             Interval(Integral, 1, None, closed="left"),
@@ -238,8 +237,10 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         "patience": [Interval(Real, 1, None, closed="neither"), None],
         "burn_in": [Interval(Real, 0, 1, closed="left")],
         "n_snapshots": [Interval(Integral, 1, None, closed="left")],
-        "rescale": [StrOptions({"minmax"}), None],
+        "normalize_losses": ["boolean"],
     }
+
+    _fixed_in_fit = ("stopping", "min_epochs", "normalize_losses")
 
     def __init__(
         self,
@@ -252,14 +253,14 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         batch_size=128,
         batch_growth=1.03,
         max_batch_size=256,
-        warmup_epochs=3,
+        truncate_after=3,
         keep_quantile=0.92,
         stopping="entropy",
         min_epochs="auto",
         patience=2.5,
         burn_in=0.4,
         n_snapshots=11,
-        rescale=None,
+        normalize_losses=False,
         learning_rate=3e-3,
         weight_decay=5e-7,
         scaling="squash",
@@ -270,7 +271,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         random_state=None,
         n_jobs=None,
         device="cpu",
-        store_stages="auto",
+        store_stages=False,
         verbose=0,
     ):
         self.n_estimators = n_estimators
@@ -281,14 +282,14 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         self.batch_size = batch_size
         self.batch_growth = batch_growth
         self.max_batch_size = max_batch_size
-        self.warmup_epochs = warmup_epochs
+        self.truncate_after = truncate_after
         self.keep_quantile = keep_quantile
         self.stopping = stopping
         self.min_epochs = min_epochs
         self.patience = patience
         self.burn_in = burn_in
         self.n_snapshots = n_snapshots
-        self.rescale = rescale
+        self.normalize_losses = normalize_losses
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.scaling = scaling
@@ -322,55 +323,127 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             "max_width": 512,
             "epochs": 90,
             "max_batch_size": 20_000,
-            "warmup_epochs": 10,
+            "truncate_after": 10,
             "stopping": None,
             "min_epochs": 25,
             "patience": None,
             "burn_in": 71 / 90,
             "n_snapshots": 19,
-            "rescale": "minmax",
+            "normalize_losses": True,
             "learning_rate": 1e-3,
             "scaling": "minmax",
         }
         return cls(**(settings | params))
 
-    def _n_entries(self):
-        return self.epochs
+    def _train(self, run, history):
+        criterion = []  # of every epoch; NaN where it is not evaluated
+        if self.stopping is None:
+            watch, checkpoints = None, self._snapshot_epochs(self.epochs)
+        else:
+            checkpoints = checkpoint_epochs(self.epochs)
+            watch = Watch(self.stopping, run, N_WATCHED_ROWS)
+            # As it was for the rows that a resumed run began with.
+            earliest = run.carried.setdefault(
+                "watched_from", self._earliest_end(run.n_rows)
+            )
+        states = {}
+        if run.n_epochs:
+            criterion = self.history_["criterion"].tolist()
+            past = sorted({*checkpoints, self.epochs} & set(range(run.n_epochs + 1)))
+            states = {epoch: run.stages.state(epoch - 1) for epoch in past}
+            if watch is not None and self._is_over(criterion):
+                warnings.warn(
+                    f"Training already stopped at epoch {run.n_epochs}; increase "
+                    "`patience` to continue.",
+                    stacklevel=5,
+                )
+        for epoch in range(run.n_epochs + 1, self.epochs + 1):
+            if watch is not None and self._is_over(criterion):
+                reason = f"no better epoch than {best_epoch(criterion)}"
+                history.ended_because = f"{reason}; patience={self.patience}"
+                break
+            for _ in range(self.updates_per_epoch):
+                losses = self._update(run, epoch)
+            run.check_finite(losses)
+            run.n_epochs = epoch
+            value = np.nan
+            if watch is not None and epoch >= earliest and epoch in checkpoints:
+                value = watch.judge(run, run.losses(watch.rows), together=True)
+            criterion.append(float(value))
+            stop = history.record(
+                epoch, run.n_updates, losses.shape[1], losses, criterion[-1]
+            )
+            if run.stages is not None:
+                run.stages.put(run.members, *run.state())
+                run.stages.end_stage()
+            if stop or epoch in checkpoints or epoch == self.epochs:
+                states[epoch] = run.state()
+                if watch is not None:
+                    states = self._still_needed(states, criterion)
+            if stop:
+                break
+        kept = list(states)
+        if watch is not None:
+            kept = self._snapshots_until(best_epoch(criterion))
+        self.snapshot_epochs_ = np.array(kept)
+        self.best_epoch_ = int(kept[-1])
+        run.snapshots = [states[epoch] for epoch in kept]
 
-    def _rescales_losses(self):
-        return self.rescale == "minmax"
+    def _update(self, run, epoch):
+        weigh = None
+        if epoch > self.truncate_after and self.keep_quantile < 1:
+            weigh = partial(nets.low_loss_weights, quantile=self.keep_quantile)
+        return run.update(self._batch_size_of(epoch), weigh)
 
     def _batch_size_of(self, epoch):
-        """Return the batch size of an epoch, counted from 0."""
+        """Return the batch size of an epoch, counted from 1."""
         limit = max(self.max_batch_size, self.batch_size)
-        n_growths = max(epoch - self.warmup_epochs, 0)
+        n_growths = max(epoch - 1 - self.truncate_after, 0)
         if n_growths * math.log(self.batch_growth) > math.log(limit / self.batch_size):
             return limit
         return int(self.batch_size * self.batch_growth**n_growths)
 
-    def _earliest_end(self, n_rows, min_passes=MIN_PASSES):
-        """Return the first epoch that a criterion for stopping may choose."""
+    def _earliest_end(self, n_rows):
+        """Return the first epoch that the stopping criterion may choose."""
         if self.min_epochs != "auto":
             return self.min_epochs
         n_seen = 0
         for epoch in range(1, MIN_EPOCHS + 1):
-            batch_size = min(self._batch_size_of(epoch - 1), n_rows)
-            n_seen += self.updates_per_epoch * batch_size
-            if n_seen >= min_passes * n_rows:
+            n_seen += self.updates_per_epoch * min(self._batch_size_of(epoch), n_rows)
+            if n_seen >= MIN_PASSES * n_rows:
                 break
-        return max(epoch, self.warmup_epochs + 1)
+        return max(epoch, self.truncate_after + 1)
+
+    def _is_over(self, criterion):
+        """Whether training has waited long enough for a better epoch than the best."""
+        if self.patience is None or np.isnan(criterion).all():
+            return False
+        return len(criterion) >= self.patience * best_epoch(criterion)
 
     def _snapshot_epochs(self, epochs):
-        """Return which of so many epochs, counted from 1, end with a snapshot."""
+        """Return the epochs, of so many, whose snapshots count without a criterion."""
         first = min(round(self.burn_in * epochs) + 1, epochs)
         n_snapshots = min(self.n_snapshots, epochs - first + 1)
         if n_snapshots == 1:
             return [epochs]
         return np.linspace(first, epochs, n_snapshots).round().astype(int).tolist()
 
-    def _moments_of_stage(self, stage):
-        is_last = stage == len(self.stages_) - 1
-        if is_last:
+    def _snapshots_until(self, best):
+        """Return the epochs whose snapshots count if `best` is the best one."""
+        epochs = sorted({*checkpoint_epochs(best), best})
+        epochs = [epoch for epoch in epochs if epoch > self.burn_in * best]
+        if self.n_snapshots == 1:
+            return [best]
+        return [epochs[i] for i in evenly_spaced(len(epochs), self.n_snapshots)]
+
+    def _still_needed(self, states, criterion):
+        """Return the states that count now, or may count later."""
+        now = self._snapshots_until(best_epoch(criterion))
+        early = self.burn_in * len(criterion)
+        return {e: state for e, state in states.items() if e in now or e > early}
+
+    def _kept_stages(self, stage):
+        if stage == len(self._stages["index"]) - 1:
             epochs = self.snapshot_epochs_
         elif self.stopping is None:
             epochs = self._snapshot_epochs(stage + 1)
@@ -378,56 +451,3 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             best = best_epoch(self.history_["criterion"][: stage + 1])
             epochs = self._snapshots_until(best)
         return [int(epoch) - 1 for epoch in epochs]
-
-    def _snapshots_until(self, epoch):
-        """Return which epochs count if the training ends where it may end."""
-        moments = sorted({*moments_until(epoch), epoch})
-        moments = [moment for moment in moments if moment > self.burn_in * epoch]
-        if len(moments) <= self.n_snapshots:
-            return moments
-        if self.n_snapshots == 1:
-            return [epoch]
-        places = evenly_spaced(len(moments), self.n_snapshots)
-        return [moments[place] for place in places]
-
-    def _train(self, run, monitor):
-        kept = Kept(self, run) if self.stopping is None else KeptUntilBest(self, run)
-        for epoch in range(run.n_epochs + 1, self.epochs + 1):
-            if kept.is_over:
-                break
-            losses = self._train_epoch(run, epoch)
-            run.check_finite(losses)
-            stop = monitor.record(
-                epoch=epoch,
-                update=run.n_updates,
-                batch_size=losses.shape[1],
-                losses=losses,
-                criterion=kept.judge(run, epoch),
-            )
-            run.note_states()
-            run.end_stage()
-            run.n_epochs = epoch
-            kept.offer(run, epoch, is_last=stop)
-            if stop:
-                break
-        self.snapshot_epochs_, run.snapshots = kept.snapshots()
-        self.best_epoch_ = int(self.snapshot_epochs_[-1])
-
-    def _is_over(self):
-        return is_over(self.history_["criterion"], self.patience)
-
-    def _train_epoch(self, run, epoch):
-        """Train for one epoch, counted from 1; return the losses of its last batch."""
-        for _ in range(self.updates_per_epoch):
-            losses = self._update_of(run, epoch)
-        return losses
-
-    def _update_of(self, run, epoch):
-        from skim._nets import keep_low_losses
-
-        truncates = epoch > self.warmup_epochs and self.keep_quantile < 1
-        weigh = keep_low_losses(self.keep_quantile) if truncates else None
-        return run.update(self._batch_size_of(epoch - 1), weigh)
-
-    def _next_update(self, run):
-        return self._update_of(run, run.n_updates // self.updates_per_epoch + 1)

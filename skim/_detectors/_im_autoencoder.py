@@ -4,9 +4,10 @@ from numbers import Integral
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skim._detectors._resuming import ResumableDetector
+from skim import _nets as nets
+from skim._detectors._partial_fit import ResumableDetector
 from skim._detectors._scaling import InputScaler
-from skim._training._checks import Checks
+from skim._training._stopping import BestStates, Watch
 
 N_WATCHED_ROWS = 256  # whose losses tell when to stop
 
@@ -198,7 +199,7 @@ class IMAutoencoderDetector(ResumableDetector):
         random_state=None,
         n_jobs=None,
         device="cpu",
-        store_stages="auto",
+        store_stages=False,
         verbose=0,
     ):
         self.n_estimators = n_estimators
@@ -275,70 +276,49 @@ class IMAutoencoderDetector(ResumableDetector):
         }
         return cls(**(settings | params))
 
-    def _n_entries(self):
-        return self.epochs
+    _shape_name = "AutoencoderShape"
+    _fixed_params = (
+        *ResumableDetector._fixed_params,
+        "hidden_units",
+        "activation",
+        "train_decoder",
+        "solver",
+    )
 
-    def _network_params(self, n_features):
+    def _shape_params(self, n_features):
         return {
             "n_features": n_features,
             "n_hidden": self.hidden_units,
             "activation": self.activation,
+            "train_decoder": self.train_decoder,
         }
 
-    def _shape(self):
-        from skim._nets import AutoencoderShape
-
-        return AutoencoderShape(**self.network_params_)
-
-    def _new_network(self, weights, generator):
-        from skim._nets import StackedAutoencoder
-
-        return StackedAutoencoder(
-            self._shape(), weights, train_decoder=self.train_decoder
-        )
-
-    def _new_optimiser(self, network):
-        from skim._nets import Adam, GradientDescent
-
-        optimiser = Adam if self.solver == "adam" else GradientDescent
-        return optimiser(network.weights, learning_rate=self.learning_rate)
-
-    def _update(self, run):
-        from skim._nets import half_sum
-
-        return run.update(self.batch_size, half_sum if self.solver == "gd" else None)
-
-    _next_update = _update
+    def _new_optimiser(self, weights):
+        optimiser = nets.Adam if self.solver == "adam" else nets.GradientDescent
+        return optimiser(weights, learning_rate=self.learning_rate)
 
     def _new_scaler(self, n_features):
         # Without biases, a row at the origin is always reconstructed. It had
-        # better be a usual row.
+        # better be an ordinary row.
         return InputScaler(self.scaling, centred=True, factor=n_features**-0.5)
 
-    def _train(self, run, monitor):
-        from skim._nets import BestMoments
+    def _update(self, run, epoch):
+        weigh = nets.half_sum if self.solver == "gd" else None
+        return run.update(self.batch_size, weigh)
 
+    def _train(self, run, history):
         batch_size = min(self.batch_size or run.n_rows, run.n_rows)
         n_updates = self.updates_per_epoch or run.n_rows // batch_size
-        best = BestMoments(run)
-        watch = self._watch(run, N_WATCHED_ROWS)
-        if run.n_epochs:
-            best.restore(run)
-        checks = Checks(self, watch, best, monitor)
+        watch = Watch(self.stopping or "separation", run, N_WATCHED_ROWS)
+        best = BestStates(run, watch, history, by_time=self.stopping is None)
         for epoch in range(run.n_epochs + 1, self.epochs + 1):
             for _ in range(n_updates):
-                self._update(run)
-            checks.add(
-                run,
-                moment=epoch,
-                epoch=epoch,
-                update=run.n_updates,
-                batch_size=batch_size,
-            )
+                self._update(run, epoch)
             run.n_epochs = epoch
-            if checks.stop:
+            best.add(
+                run, epoch, epoch=epoch, update=run.n_updates, batch_size=batch_size
+            )
+            if best.stop:
                 break
-        checks.judge(run)
+        best.finish(run)
         self.best_epochs_ = best.moments
-        run.carried |= best.export()
-        run.snapshots.append(best.snapshot())

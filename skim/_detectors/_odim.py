@@ -1,12 +1,13 @@
 """ODIM: stop each member where its losses separate best."""
 
 import math
+from itertools import product
 from numbers import Integral
 
 from sklearn.utils._param_validation import Interval
 
 from skim._detectors._vae_base import VAEDetector
-from skim._training._checks import Checks
+from skim._training._stopping import BestStates, Watch
 
 MAX_UPDATES_BETWEEN_CHECKS = 10
 N_WATCHED_ROWS = 256  # whose losses tell when to stop, unless those of the batch do
@@ -51,7 +52,7 @@ class ODIMDetector(VAEDetector):
         separation is that of the present batch; all others look at the same rows
         every time.
 
-    patience : int, default=300
+    patience_updates : int, default=300
         Number of updates without a better moment after which a member stops. With
         `stopping` None, none stops before the last epoch.
 
@@ -163,7 +164,7 @@ class ODIMDetector(VAEDetector):
 
     _parameter_constraints: dict = {
         **VAEDetector._parameter_constraints,
-        "patience": [Interval(Integral, 1, None, closed="left")],
+        "patience_updates": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -175,7 +176,7 @@ class ODIMDetector(VAEDetector):
         epochs=1000,
         batch_size=64,
         stopping="separation",
-        patience=300,
+        patience_updates=300,
         learning_rate=1e-3,
         weight_decay=5e-7,
         scaling="squash",
@@ -185,7 +186,7 @@ class ODIMDetector(VAEDetector):
         random_state=None,
         n_jobs=None,
         device="cpu",
-        store_stages="auto",
+        store_stages=False,
         verbose=0,
     ):
         self.n_estimators = n_estimators
@@ -194,7 +195,7 @@ class ODIMDetector(VAEDetector):
         self.epochs = epochs
         self.batch_size = batch_size
         self.stopping = stopping
-        self.patience = patience
+        self.patience_updates = patience_updates
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.scaling = scaling
@@ -224,50 +225,44 @@ class ODIMDetector(VAEDetector):
         settings = {
             "n_importance": 50,
             "max_width": 512,
-            "patience": 100,
+            "patience_updates": 100,
             "scaling": "minmax",
         }
         return cls(**(settings | params))
 
-    def _n_entries(self):
-        return None
+    _entries_are_epochs = False
 
-    def _train(self, run, monitor):
-        best = self._train_to_best(run, monitor)
-        self.best_updates_ = best.moments
-        run.snapshots.append(best.snapshot())
+    def _update(self, run, epoch):
+        return run.update(self.batch_size)
 
-    def _train_to_best(self, run, monitor):
-        """Train every member until its losses separate no better."""
-        from skim._nets import BestMoments
-
+    def _train(self, run, history):
         batches_per_epoch = max(run.n_rows // self.batch_size, 1)
         check_every = min(MAX_UPDATES_BETWEEN_CHECKS, batches_per_epoch)
-        patience = check_every * math.ceil(self.patience / check_every)
+        patience = check_every * math.ceil(self.patience_updates / check_every)
         by_batch = self.stopping in ("separation", None)
-        watch = self._watch(run, None if by_batch else N_WATCHED_ROWS)
-        best = BestMoments(run)
-        checks = Checks(self, watch, best, monitor)
-        for epoch in range(1, self.epochs + 1):
-            for batch in range(1, batches_per_epoch + 1):
-                self._update(run)
-                if batch % check_every:
-                    continue
-                if by_batch:
-                    watch.rows = run.batch
-                checks.add(
-                    run,
-                    moment=run.n_updates,
-                    epoch=epoch,
-                    update=run.n_updates,
-                    batch_size=watch.rows.shape[-1],
-                )
-                if (run.n_updates - best.moments[run.members]).max() >= patience:
-                    checks.judge(run)
-                hopeful = run.n_updates - best.moments[run.members] < patience
-                if checks.stop or not hopeful.any():
-                    return best
-                if not hopeful.all():
-                    run.select(hopeful)
-        checks.judge(run)
-        return best
+        n_watched = None if by_batch else N_WATCHED_ROWS
+        watch = Watch(self.stopping or "separation", run, n_watched)
+        best = BestStates(run, watch, history, by_time=self.stopping is None)
+        schedule = product(range(1, self.epochs + 1), range(1, batches_per_epoch + 1))
+        for epoch, batch in schedule:
+            self._update(run, epoch)
+            if batch % check_every:
+                continue
+            if by_batch:
+                watch.rows = run.batch
+            best.add(
+                run,
+                run.n_updates,
+                epoch=epoch,
+                update=run.n_updates,
+                batch_size=watch.rows.shape[-1],
+            )
+            if (run.n_updates - best.moments[run.members]).max() >= patience:
+                best.judge(run)
+            hopeful = run.n_updates - best.moments[run.members] < patience
+            if best.stop or not hopeful.any():
+                break
+            if not hopeful.all():
+                run.select(hopeful)
+        best.finish(run)
+        self.best_updates_ = best.moments

@@ -4,6 +4,7 @@ from numbers import Integral, Real
 
 from sklearn.utils._param_validation import Interval
 
+from skim import _nets as nets
 from skim._detectors._base import IMDetector
 
 
@@ -21,46 +22,29 @@ class VAEDetector(IMDetector):
         "weight_decay": [Interval(Real, 0, None, closed="left")],
     }
 
-    def _network_params(self, n_features):
+    _shape_name = "VAEShape"
+    _fixed_params = (*IMDetector._fixed_params, "n_importance", "max_width")
+
+    def _shape_params(self, n_features):
         *hidden, n_latent = hidden_and_latent_widths(n_features, self.max_width)
-        return {"n_features": n_features, "hidden": hidden, "n_latent": n_latent}
+        return {
+            "n_features": n_features,
+            "hidden": hidden,
+            "n_latent": n_latent,
+            "n_samples": self.n_importance,
+        }
 
-    def _shape(self):
-        from skim._nets import VAEShape
-
-        return VAEShape(**self.network_params_)
-
-    def _new_network(self, weights, generator):
-        from skim._nets import StackedVAE
-
-        return StackedVAE(
-            self._shape(), weights, n_samples=self.n_importance, generator=generator
+    def _new_optimiser(self, weights):
+        return nets.Adam(
+            weights, learning_rate=self.learning_rate, weight_decay=self.weight_decay
         )
-
-    def _new_optimiser(self, network):
-        from skim._nets import Adam
-
-        return Adam(
-            network.weights,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-        )
-
-    def _scoring_noise(self, generator):
-        import torch
-
-        shape = (self.n_estimators, self.network_params_["n_latent"], self.n_importance)
-        noise = torch.zeros(shape, dtype=torch.float32, device=self.device_)
-        if self.n_importance > 1:
-            noise.normal_(generator=generator)
-        return noise
 
 
 def hidden_and_latent_widths(n_features, max_width):
     """Return the widths of the two hidden blocks and of the latent code.
 
     Each is half of the one before. Wide tables get wide networks, up to
-    `max_width`; tables of less than eight features get a shorter latent code.
+    `max_width`; tables of fewer than eight features get a shorter latent code.
     """
     if n_features >= 1500:
         wide = 512

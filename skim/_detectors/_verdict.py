@@ -1,9 +1,15 @@
-"""What follows from scores and a threshold."""
+"""From scores to a threshold and labels."""
+
+from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
+
+from skim._training._mixture import split_point
 
 
 class ThresholdMixin(OutlierMixin):
@@ -13,18 +19,18 @@ class ThresholdMixin(OutlierMixin):
     """
 
     offset_: float
-    training_scores_: np.ndarray
+    training_scores_: NDArray[np.float64]
 
     @abstractmethod
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit the detector."""
 
     @abstractmethod
-    def score_samples(self, X):
-        """Score rows: the lower, the more of an outlier."""
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Score rows: the lower, the more abnormal."""
 
-    def fit_predict(self, X, y=None):
-        """Fit the detector and tell inliers from outliers in the training data.
+    def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int_]:
+        """Fit the detector and label the training data.
 
         Parameters
         ----------
@@ -37,11 +43,12 @@ class ThresholdMixin(OutlierMixin):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            +1 for inliers, -1 for outliers, by the `training_scores_`.
+            +1 for inliers, -1 for outliers.
         """
-        return self._labels(self.fit(X).training_scores_)
+        self.fit(X, y)
+        return np.where(self.training_scores_ < self.offset_, -1, 1)
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Score rows relative to the threshold.
 
         Parameters
@@ -56,26 +63,42 @@ class ThresholdMixin(OutlierMixin):
         """
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X):
-        """Tell inliers from outliers.
+    def predict(self, X: ArrayLike) -> NDArray[np.int_]:
+        """Label rows as inliers or outliers.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows to judge.
+            Rows to label.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
             +1 for inliers, -1 for outliers.
         """
-        return self._labels(self.score_samples(X))
+        return np.where(self.score_samples(X) < self.offset_, -1, 1)
 
-    def _labels(self, scores):
-        return np.where(scores < self.offset_, -1, 1)
+
+def threshold(scores, contamination):
+    """Return the score below which a row is an outlier.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Of the training data.
+    contamination : "auto" or float
+        The share of outliers.
+    """
+    if contamination == "auto":
+        return max(-split_point(-scores), scores.min())
+    n_outliers = int(contamination * len(scores) + 0.5)
+    if n_outliers == 0:
+        return scores.min()
+    lowest = np.partition(scores, [n_outliers - 1, n_outliers])
+    return between(lowest[n_outliers - 1], lowest[n_outliers])
 
 
 def between(below, above):
-    """Return what lies half-way, or `above` where no number lies between the two."""
+    """Return the midpoint, or `above` where no number lies between the two."""
     middle = below / 2 + above / 2
     return middle if middle > below else above

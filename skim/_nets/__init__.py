@@ -1,31 +1,40 @@
-"""Networks in torch, and nothing of scikit-learn."""
+"""Stacked networks in torch, and nothing of scikit-learn.
 
-from skim._nets._autoencoder import AutoencoderShape, StackedAutoencoder
-from skim._nets._device import compute, device_or_cpu, resolve_device
-from skim._nets._gradients import gradient_products
-from skim._nets._moments import BestMoments
-from skim._nets._optim import Adam, GradientDescent
-from skim._nets._run import NonFiniteLossError, Run, half_sum, keep_low_losses
-from skim._nets._scoring import Scorer
-from skim._nets._stages import StageLog
-from skim._nets._vae import StackedVAE, VAEShape
+This package is the door to torch. Importing it is free; torch is loaded when one of
+its names is used for the first time.
+"""
 
-__all__ = [
-    "Adam",
-    "AutoencoderShape",
-    "BestMoments",
-    "GradientDescent",
-    "NonFiniteLossError",
-    "Run",
-    "Scorer",
-    "StackedAutoencoder",
-    "StackedVAE",
-    "StageLog",
-    "VAEShape",
-    "compute",
-    "device_or_cpu",
-    "gradient_products",
-    "half_sum",
-    "keep_low_losses",
-    "resolve_device",
-]
+from importlib import import_module
+
+_MODULES = {
+    "Adam": "_run",
+    "AutoencoderShape": "_autoencoder",
+    "GradientDescent": "_run",
+    "NonFiniteLossError": "_run",
+    "Run": "_run",
+    "StackedAutoencoder": "_autoencoder",
+    "StackedVAE": "_vae",
+    "VAEShape": "_vae",
+    "as_tensor": "_memory",
+    "compute": "_memory",
+    "device_or_cpu": "_memory",
+    "encode": "_contrastive",
+    "gradient_products": "_gradients",
+    "half_sum": "_run",
+    "low_loss_weights": "_run",
+    "outside_compute": "_memory",
+    "resolve_device": "_memory",
+    "seeded_generator": "_memory",
+    "snapshot_losses": "_scoring",
+    "train_encoder": "_contrastive",
+}
+
+__all__ = list(_MODULES)
+
+
+def __getattr__(name):
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value

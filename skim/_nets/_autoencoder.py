@@ -2,9 +2,8 @@
 
 import torch
 
-from skim._nets import _overloads
-from skim._nets._layout import Layout
-from skim._nets._workspace import Workspace
+from skim._nets import _memory
+from skim._nets._memory import Layout, Workspace
 
 
 class AutoencoderShape:
@@ -18,19 +17,26 @@ class AutoencoderShape:
         Number of hidden units.
     activation : {"tanh", "relu", "sigmoid", "identity"}
         The function phi.
+    train_decoder : bool, default=True
+        Whether the decoder is trained.
     """
 
-    def __init__(self, n_features, n_hidden, activation):
+    def __init__(self, n_features, n_hidden, activation, train_decoder=True):
         self.n_features = n_features
         self.activation = activation
+        self.train_decoder = train_decoder
         self.widest = max(n_features, n_hidden)
         self.weights = Layout(
             {"encode": (n_hidden, n_features), "decode": (n_features, n_hidden)}
         )
 
-    def initial_weights(self, n_members, generator):
-        """Draw uniform weights in ±1/sqrt(fan-in), torch's own default."""
-        return self.weights.uniform(n_members, generator)
+    def stack(self, weights, generator=None):
+        """Return members with these weights, ready to be trained."""
+        return StackedAutoencoder(self, weights)
+
+    def draw_noise(self, n_members, generator):
+        """Return None: nothing about the scores is random."""
+        return
 
     def fold(self, weights, statistics=None, noise=None):
         """Make fixed members of the given state, ready for `losses`."""
@@ -91,16 +97,13 @@ class StackedAutoencoder:
     shape : AutoencoderShape
     weights : Tensor of shape (M, P)
         Changed in place by whoever trains.
-    train_decoder : bool
-        Whether the gradient reaches the decoder.
     """
 
-    def __init__(self, shape, weights, *, train_decoder=True):
+    def __init__(self, shape, weights):
         self.shape = shape
         self.weights = weights
-        self.train_decoder = train_decoder
         self.statistics = weights.new_empty(len(weights), 0)
-        self._workspace = Workspace(weights.dtype, weights.device)
+        self._workspace = Workspace(weights.device)
         self._views = shape.weights.views(weights)
 
     def forward(self, x):
@@ -117,7 +120,7 @@ class StackedAutoencoder:
         grad_out = residual.mul_(2.0 * row_weights.unsqueeze(1))
         grad_hidden = take("grad_hidden", *hidden.shape)
         torch.bmm(w["decode"].transpose(1, 2), grad_out, out=grad_hidden)
-        if self.train_decoder:
+        if self.shape.train_decoder:
             grad_decode = torch.bmm(grad_out, hidden.transpose(1, 2))
         else:
             grad_decode = torch.zeros_like(w["decode"])
@@ -129,8 +132,8 @@ class StackedAutoencoder:
 def _activation_backward(activation, grad, output):
     """Multiply `grad`, in place, by phi' as a function of phi's output."""
     if activation == "tanh":
-        _overloads.tanh_backward(grad, output, grad_input=grad)
+        _memory.tanh_backward(grad, output, grad_input=grad)
     elif activation == "sigmoid":
-        _overloads.sigmoid_backward(grad, output, grad_input=grad)
+        _memory.sigmoid_backward(grad, output, grad_input=grad)
     elif activation == "relu":
-        _overloads.threshold_backward(grad, output, 0.0, grad_input=grad)
+        _memory.threshold_backward(grad, output, 0.0, grad_input=grad)

@@ -3,10 +3,9 @@
 import torch
 from torch.nn import functional
 
-from skim._nets._layout import Layout
-from skim._nets._optim import Adam
-from skim._nets._rows import in_chunks
-from skim._nets._run import NonFiniteLossError
+from skim._nets._memory import Layout
+from skim._nets._run import Adam, NonFiniteLossError
+from skim._nets._scoring import in_chunks
 
 LAYERS = ("hidden_1", "hidden_2", "code")
 PLAIN = "donot_use_mm_for_euclid_dist"  # exact: the distance of equal rows is 0

@@ -1,15 +1,18 @@
-"""The training loop that all detectors share."""
+"""The training loop that all detectors share: batches, updates, optimisers."""
+
+import math
 
 import numpy as np
 import torch
 
 from skim._nets._gradients import gradient_products
-from skim._nets._rows import RowStream
-from skim._nets._workspace import Workspace
+from skim._nets._memory import Workspace, as_tensor
+
+MAX_COLUMNS = 2**14  # that go through the networks at once
 
 
 class NonFiniteLossError(ArithmeticError):
-    """Training went off to infinity or NaN."""
+    """The loss or the weights became infinite or NaN."""
 
 
 class Run:
@@ -17,39 +20,46 @@ class Run:
 
     Parameters
     ----------
-    network : StackedVAE or StackedAutoencoder
+    shape : VAEShape or AutoencoderShape
+    weights : Tensor of shape (M, P)
+        Changed in place.
     optimiser : Adam or GradientDescent
-        Works on the network's weights.
+        Of the weights.
     X : Tensor of shape (n, p)
     generator : torch.Generator
-        Source of the order of the rows.
+        Source of the order of the rows and of the latent noise.
+    noise : Tensor of shape (M, L, K) or None, default=None
+        The latent noise that rows are scored with.
 
     Attributes
     ----------
     members : ndarray of int
-        Which of the members at the start are still in the run.
+        Indices of the members that are still being trained.
     stages : StageLog or None
-        Where to note what the run would have ended with, if anywhere.
+        Records the states with which the run could have ended, if set.
+    snapshots : list of (weights, statistics)
+        The states to score with, left here by whoever trains.
     n_epochs : int
         Number of epochs so far; whoever trains counts them.
     carried : dict of str to Tensor, ndarray or int
-        What else whoever trains needs if the run is to be taken up again.
+        What else is needed to resume the run.
     """
 
-    def __init__(self, network, optimiser, X, generator):
-        self.network = network
+    def __init__(self, shape, weights, optimiser, X, generator, noise=None):
+        self.network = shape.stack(weights, generator)
         self.optimiser = optimiser
+        self.noise = noise
         self.n_rows = len(X)
         self.device = X.device
         self.n_updates = 0
         self.n_epochs = 0
         self.carried = {}
-        self.members = np.arange(len(network.weights))
+        self.members = np.arange(len(weights))
         self.snapshots = []
         self.stages = None
-        self._stream = RowStream(X, len(network.weights), generator)
-        self._grad = torch.empty_like(network.weights)
-        self._workspace = Workspace(X.dtype, X.device)
+        self._stream = RowStream(X, len(weights), generator)
+        self._grad = torch.empty_like(weights)
+        self._workspace = Workspace(X.device)
 
     def update(self, batch_size, weigh=None):
         """Take one optimiser step on the next batch.
@@ -59,7 +69,7 @@ class Run:
         batch_size : int or None
             None means all rows.
         weigh : callable, default=None
-            From the losses to the weights of the rows, both of shape (M, B).
+            Maps the losses to the weights of the rows, both of shape (M, B).
             None means the mean.
 
         Returns
@@ -79,11 +89,76 @@ class Run:
         self.n_updates += 1
         return losses
 
+    def state(self):
+        """Return copies of the weights and of the running statistics, as arrays."""
+        network = self.network
+        return tuple(
+            part.cpu().numpy().copy() for part in (network.weights, network.statistics)
+        )
+
+    def check_finite(self, losses, weights=None):
+        """Raise `NonFiniteLossError` unless losses and weights are finite."""
+        weights = self.network.weights if weights is None else weights
+        if not (losses.isfinite().all() and weights.isfinite().all()):
+            raise NonFiniteLossError
+
+    # Watching ------------------------------------------------------------------
+
+    def losses(self, x):
+        """Losses of `x`, of shape (p, C) or (M, p, C), in evaluation mode."""
+        network = self.network
+        folded = network.shape.fold(network.weights, network.statistics, self.noise)
+        return network.shape.losses(folded, x, self._workspace)
+
+    def losses_at(self, states, rows):
+        """Return the losses, (S, M, n), of rows at several states of the run.
+
+        Parameters
+        ----------
+        states : sequence of tuple of ndarray
+            As `state` returns them.
+        rows : sequence of Tensor of shape (p, n) or (M, p, n)
+            The rows to score at each state; the same for all if of shape (p, n).
+        """
+        shape, noise = self.network.shape, self.noise
+        n_members, n_codes = len(self.members), 1 if noise is None else noise.shape[2]
+        size = max(MAX_COLUMNS // (n_members * n_codes * rows[0].shape[-1]), 1)
+        if n_members == 1:  # torch multiplies a single matrix in another way
+            size = 1
+        losses = []
+        for start in range(0, len(states), size):
+            chosen = slice(start, start + size)
+            weights, statistics = (
+                as_tensor(np.concatenate(parts), self.device)
+                for parts in zip(*states[chosen], strict=True)
+            )
+            x = rows[0] if rows[0].ndim == 2 else torch.cat(rows[chosen])
+            codes = None if noise is None else noise.repeat(len(states[chosen]), 1, 1)
+            folded = shape.fold(weights, statistics, codes)
+            losses.append(shape.losses(folded, x, self._workspace))
+            self.check_finite(losses[-1], weights)
+        return torch.cat(losses).unflatten(0, (-1, n_members))
+
+    def gradient_products(self, x):
+        """Inner products, (M, C, C), of the gradients of rows `x`, (p, C)."""
+        network = self.network
+        state = network.weights, network.statistics
+        return gradient_products(network.shape, *state, x, self.noise)
+
     def draw_rows(self, size):
-        """Draw rows to watch, of shape (p, size), or all there are if fewer."""
+        """Draw rows to watch, of shape (p, size), or all of them if there are fewer."""
         X, generator = self._stream.X, self._stream.generator
         order = torch.randperm(len(X), generator=generator, device=X.device)
         return X[order[:size]].T.contiguous()
+
+    def draw_points(self, size):
+        """Draw points, of shape (p, size), uniformly from the box around all rows."""
+        X, generator = self._stream.X, self._stream.generator
+        low, high = (bound.unsqueeze(1) for bound in X.aminmax(dim=0))
+        share = torch.rand(
+            X.shape[1], size, generator=generator, dtype=X.dtype, device=X.device
+        )
+        return torch.lerp(low, high, share)
 
     def draw_keys(self, size):
         """Draw random numbers in [0, 1)."""
@@ -93,31 +168,25 @@ class Run:
         )
         return keys.cpu().numpy()
 
-    def draw_points(self, size):
-        """Draw points, of shape (p, size), evenly from the box around all rows."""
-        X, generator = self._stream.X, self._stream.generator
-        low, high = (bound.unsqueeze(1) for bound in X.aminmax(dim=0))
-        share = torch.rand(
-            X.shape[1], size, generator=generator, dtype=X.dtype, device=X.device
-        )
-        return torch.lerp(low, high, share)
+    # Dropping members, resuming ------------------------------------------------
 
-    def check_finite(self, losses, weights=None):
-        """Raise `NonFiniteLossError` unless losses and weights are finite."""
-        weights = self.network.weights if weights is None else weights
-        if not (losses.isfinite().all() and weights.isfinite().all()):
-            raise NonFiniteLossError
+    def select(self, chosen):
+        """Continue with a subset of the present members.
 
-    def present_state(self):
-        """Return the weights and the running statistics, which training changes."""
-        return self.network.weights, self.network.statistics
-
-    def state(self):
-        """Copies of the weights and of the running statistics."""
-        return tuple(part.clone() for part in self.present_state())
+        Parameters
+        ----------
+        chosen : ndarray of bool, one per present member
+        """
+        self.members = self.members[chosen]
+        places = as_tensor(np.flatnonzero(chosen), self.device)
+        self.network = self.network.select(places)
+        self.optimiser = self.optimiser.select(self.network.weights, places)
+        self.noise = None if self.noise is None else self.noise[places]
+        self._stream.select(places)
+        self._grad = torch.empty_like(self.network.weights)
 
     def export(self):
-        """Return all that is needed to take the run up again, as arrays and numbers."""
+        """Return all that is needed to resume the run, as arrays and numbers."""
         parts = {
             **self.carried,
             "weights": self.network.weights,
@@ -133,10 +202,10 @@ class Run:
         return arrays | {"n_updates": self.n_updates, "n_epochs": self.n_epochs}
 
     def restore(self, past):
-        """Take up what `export` of another run returned."""
+        """Resume from what `export` of another run returned."""
         parts = {
             name: torch.tensor(part, device=self.device)
-            if isinstance(part, np.ndarray) and name != "generator"
+            if isinstance(part, np.ndarray) and not name.startswith(("gen", "best_"))
             else part
             for name, part in past.items()
         }
@@ -153,65 +222,140 @@ class Run:
             self.optimiser.restore(parts)
             self._stream.restore(parts)
 
-    def note_states(self, places=None, state=None):
-        """Take over the members' present states, or those at `places`, as theirs.
 
-        Instead of the present ones, the weights and statistics may be given.
-        """
-        if self.stages is None:
-            return
-        if places is None:
-            places = np.arange(len(self.members))
-        weights, statistics = state or self.present_state()
-        self.stages.put(self.members[places], weights[places], statistics[places])
+class RowStream:
+    """Endless shuffled passes over the rows, each member in its own order.
 
-    def end_stage(self):
-        """Note that training could end here."""
-        if self.stages is not None:
-            self.stages.end_stage()
+    A batch never holds a row twice: where too few rows are left for a whole
+    batch, the rows are shuffled anew.
 
-    def fixed_losses(self, x, noise=None, state=None):
-        """Losses of `x`, shape (p, C) or (M, p, C), in evaluation mode.
+    Parameters
+    ----------
+    X : Tensor of shape (n, p)
+    n_members : int
+    generator : torch.Generator
+    """
 
-        Of the present networks, unless the state of others of their shape is given.
-        """
-        shape = self.network.shape
-        folded = shape.fold(*(state or self.present_state()), noise)
-        return shape.losses(folded, x, self._workspace)
+    def __init__(self, X, n_members, generator):
+        self.X = X
+        self.n_members = n_members
+        self.generator = generator
+        self._position = len(X)
 
-    def gradient_products(self, x, noise=None):
-        """Inner products, (M, C, C), of the gradients of rows `x`, (p, C)."""
-        network = self.network
-        state = network.weights, network.statistics
-        return gradient_products(network.shape, *state, x, noise)
+    def take(self, size):
+        """Return the next batch, of shape (M, p, size); `size` is at most n."""
+        n_rows = len(self.X)
+        if self._position + size > n_rows:
+            self._orders = torch.stack(
+                [
+                    torch.randperm(
+                        n_rows, generator=self.generator, device=self.X.device
+                    )
+                    for _ in range(self.n_members)
+                ]
+            )
+            self._position = 0
+        rows = self._orders[:, self._position : self._position + size]
+        self._position += size
+        batch = torch.nn.functional.embedding(rows, self.X)
+        return batch.transpose(1, 2).contiguous()
 
-    def select(self, chosen):
-        """Go on with only some of the present members.
+    def export(self):
+        """Return the position in the stream."""
+        if self._position >= len(self.X):
+            return {}
+        return {"orders": self._orders, "position": self._position}
 
-        Parameters
-        ----------
-        chosen : ndarray of bool, one per present member
-        """
-        self.members = self.members[chosen]
-        places = torch.from_numpy(np.flatnonzero(chosen)).to(self._grad.device)
-        self.network = self.network.select(places)
-        self.optimiser = self.optimiser.select(self.network.weights, places)
-        self._stream.select(places)
-        self._grad = torch.empty_like(self.network.weights)
+    def restore(self, parts):
+        """Continue from the position of another stream of as many rows."""
+        if "orders" in parts and parts["orders"].shape[1] == len(self.X):
+            self._orders, self._position = parts["orders"], parts["position"]
+
+    def select(self, members):
+        """Continue with only the given members."""
+        self.n_members = len(members)
+        if self._position < len(self.X):
+            self._orders = self._orders[members]
 
 
-def keep_low_losses(quantile):
-    """Return a `weigh` that averages the rows at or below a loss quantile."""
-
-    def weigh(losses):
-        rank = int(quantile * (losses.shape[1] - 1)) + 1
-        threshold = losses.kthvalue(rank, dim=1, keepdim=True).values
-        row_weights = (losses <= threshold).to(losses.dtype)
-        return row_weights.div_(row_weights.sum(1, keepdim=True))
-
-    return weigh
+def low_loss_weights(losses, quantile):
+    """Return row weights that average the rows at or below a quantile of the losses."""
+    rank = int(quantile * (losses.shape[1] - 1)) + 1
+    threshold = losses.kthvalue(rank, dim=1, keepdim=True).values
+    row_weights = (losses <= threshold).to(losses.dtype)
+    return row_weights.div_(row_weights.sum(1, keepdim=True))
 
 
 def half_sum(losses):
-    """Weigh every row by one half: the objective of the theorem."""
+    """Return row weights of one half: the objective of the theorem."""
     return torch.full_like(losses, 0.5)
+
+
+class Adam:
+    """Adam with L2 weight decay on one ``(M, P)`` block of weights."""
+
+    def __init__(self, weights, *, learning_rate, weight_decay=0.0):
+        self.weights = weights
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self._mean = torch.zeros_like(weights)
+        self._square = torch.zeros_like(weights)
+        self._scratch = torch.empty_like(weights)
+        self._n_steps = 0
+
+    def step(self, grad, beta_1=0.9, beta_2=0.999, eps=1e-8):
+        """Move the weights against `grad`, which is overwritten."""
+        self._n_steps += 1
+        grad.add_(self.weights, alpha=self.weight_decay)
+        self._mean.lerp_(grad, 1 - beta_1)
+        self._square.mul_(beta_2).addcmul_(grad, grad, value=1 - beta_2)
+        correction = math.sqrt(1 - beta_2**self._n_steps)
+        denominator = torch.sqrt(self._square, out=self._scratch)
+        denominator.add_(eps * correction)
+        size = self.learning_rate * correction / (1 - beta_1**self._n_steps)
+        self.weights.addcdiv_(self._mean, denominator, value=-size)
+
+    def export(self):
+        """Return the state of the optimiser."""
+        return {
+            "gradient_mean": self._mean,
+            "gradient_square": self._square,
+            "n_steps": self._n_steps,
+        }
+
+    def restore(self, parts):
+        """Continue from the exported state of another optimiser."""
+        self._mean.copy_(parts["gradient_mean"])
+        self._square.copy_(parts["gradient_square"])
+        self._n_steps = parts["n_steps"]
+
+    def select(self, weights, members):
+        """Return the optimiser of only the given members, on their `weights`."""
+        chosen = Adam(
+            weights,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+        )
+        chosen._mean = self._mean[members]
+        chosen._square = self._square[members]
+        chosen._n_steps = self._n_steps
+        return chosen
+
+
+class GradientDescent:
+    """Plain gradient descent on one ``(M, P)`` block of weights."""
+
+    def __init__(self, weights, *, learning_rate):
+        self.weights = weights
+        self.learning_rate = learning_rate
+
+    def step(self, grad):
+        """Move the weights against `grad`."""
+        self.weights.add_(grad, alpha=-self.learning_rate)
+
+    def export(self):
+        """Return the state of the optimiser, which has none."""
+        return {}
+
+    def restore(self, parts):
+        """Continue from the exported state of another optimiser."""

@@ -1,62 +1,78 @@
-"""Scores of rows under kept snapshots."""
+"""Losses of rows under kept snapshots."""
 
+import numpy as np
 import torch
 
-from skim._nets._rows import in_chunks
-from skim._nets._workspace import Workspace
+from skim._nets._memory import Workspace, device_or_cpu
 
 # Rows per chunk are chosen so that a layer of all members stays in the cache.
 CHUNK_ELEMENTS = 2**18
 
 
-def chunk_size(n_members, n_samples, widest):
-    """Rows that are scored at once; whole vector registers, so no remainders."""
-    rows = CHUNK_ELEMENTS // (n_members * n_samples * widest)
-    return max(64, min(2048, rows // 64 * 64))
-
-
-class Scorer:
-    """Losses of rows under each of several snapshots.
+def snapshot_losses(
+    shape, weights, statistics, noise, rows, *, device="cpu", member_weights=None
+):
+    """Yield the losses of rows under each snapshot in turn, as arrays.
 
     Parameters
     ----------
     shape : VAEShape or AutoencoderShape
-    weights : Tensor of shape (S, M, P)
+    weights : ndarray of shape (S, M, P)
         The snapshots.
-    statistics : Tensor of shape (S, M, Q)
-    noise : Tensor of shape (M, L, K) or None
+    statistics : ndarray of shape (S, M, Q)
+    noise : ndarray of shape (M, L, K) or None
+    rows : ndarray of shape (n, p)
+    device : str, default="cpu"
+        Where to compute; the CPU if that device is not available.
+    member_weights : ndarray of shape (S, M), default=None
+        If given, what each feature adds to the losses is yielded instead, summed over
+        the members with these weights.
+
+    Yields
+    ------
+    losses : ndarray of shape (M, n), or terms : ndarray of shape (n, p)
     """
-
-    def __init__(self, shape, weights, statistics, noise):
-        self.shape = shape
-        self.folded = [
-            shape.fold(w, s, noise) for w, s in zip(weights, statistics, strict=True)
-        ]
-        n_members = weights.shape[1]
-        n_samples = 1 if noise is None else noise.shape[2]
-        self._size = chunk_size(n_members, n_samples, shape.widest)
-        self._workspace = Workspace(weights.dtype, weights.device)
-
-    def losses(self, X):
-        """Yield the losses, of shape (M, n), of each snapshot in turn."""
-        chunks = in_chunks(X, self._size)
-        for folded in self.folded:
-            parts = [self.shape.losses(folded, x, self._workspace) for x in chunks]
-            yield torch.cat(parts, dim=1)[:, : len(X)]
-
-    def terms(self, X, member_weights):
-        """Yield what the features add to the losses, (p, n), per snapshot.
-
-        Parameters
-        ----------
-        X : Tensor of shape (n, p)
-        member_weights : Tensor of shape (S, M)
-            How much each member of each snapshot counts.
-        """
-        chunks = in_chunks(X, self._size)
-        for folded, weights in zip(self.folded, member_weights, strict=True):
+    device = device_or_cpu(device)
+    if noise is not None:
+        noise = torch.from_numpy(noise).to(device)
+    n_members, n_samples = weights.shape[1], 1 if noise is None else noise.shape[2]
+    size = CHUNK_ELEMENTS // (n_members * n_samples * shape.widest)
+    size = max(64, min(2048, size // 64 * 64))  # whole vector registers
+    chunks = in_chunks(torch.from_numpy(rows).to(device), size)
+    workspace = Workspace(device)
+    for s in range(len(weights)):
+        state = (torch.from_numpy(part[s]).to(device) for part in (weights, statistics))
+        folded = shape.fold(*state, noise)
+        if member_weights is None:
+            parts = [shape.losses(folded, x, workspace) for x in chunks]
+        else:
+            share = torch.from_numpy(member_weights[s]).to(device)
             parts = []
             for x in chunks:
-                _, terms = self.shape.losses(folded, x, self._workspace, terms=True)
-                parts.append(torch.tensordot(weights, terms, dims=1))
-            yield torch.cat(parts, dim=1)[:, : len(X)]
+                _, terms = shape.losses(folded, x, workspace, terms=True)
+                parts.append(torch.tensordot(share, terms, dims=1))
+        found = torch.cat(parts, dim=1)[:, : len(rows)].cpu().numpy()
+        found = found.astype(np.float64)
+        yield found if member_weights is None else found.T
+
+
+def in_chunks(X, size):
+    """Cut rows into transposed chunks of one fixed size, the last one padded.
+
+    Fixed shapes keep the arithmetic of a row the same wherever it stands and
+    however many rows come with it.
+
+    Parameters
+    ----------
+    X : Tensor of shape (n, p)
+    size : int
+
+    Returns
+    -------
+    chunks : Tensor of shape (n_chunks, p, size)
+    """
+    n_rows, n_features = X.shape
+    n_chunks = -(-n_rows // size)
+    padded = X.new_zeros(n_chunks * size, n_features)
+    padded[:n_rows] = X
+    return padded.view(n_chunks, size, n_features).transpose(1, 2).contiguous()

@@ -11,9 +11,8 @@ import math
 
 import torch
 
-from skim._nets import _overloads
-from skim._nets._layout import Layout
-from skim._nets._workspace import Workspace
+from skim._nets import _memory
+from skim._nets._memory import Layout, Workspace
 
 EPS = 1e-4  # added to batch variances
 MOMENTUM = 0.1  # of the running batch statistics
@@ -35,12 +34,15 @@ class VAEShape:
         Widths of the encoder's two blocks; the decoder mirrors them.
     n_latent : int
         Width of the latent code.
+    n_samples : int, default=1
+        Number of latent codes per row.
     """
 
-    def __init__(self, n_features, hidden, n_latent):
+    def __init__(self, n_features, hidden, n_latent, n_samples=1):
         wide, narrow = hidden
         self.n_features = n_features
         self.n_latent = n_latent
+        self.n_samples = n_samples
         self.widest = max(2 * n_features, wide)
         self.widths = dict(zip(BLOCKS, (wide, narrow, narrow, wide), strict=True))
         # The two heads stack the rows of their mean upon those of their
@@ -65,16 +67,18 @@ class VAEShape:
             }
         )
 
-    def initial_weights(self, n_members, generator):
-        """Draw uniform weights in ±1/sqrt(fan-in), torch's own default."""
-        return self.weights.uniform(n_members, generator)
+    def stack(self, weights, generator):
+        """Return members with these weights, ready to be trained."""
+        return StackedVAE(self, weights, generator)
 
-    def initial_statistics(self, weights):
-        """Return running statistics, beside `weights`, that have seen nothing yet."""
-        block = weights.new_zeros(len(weights), self.statistics.size)
-        for name, view in self.statistics.views(block).items():
-            view.fill_(1.0 if name.endswith("_var") else 0.0)
-        return block
+    def draw_noise(self, n_members, generator):
+        """Draw the latent noise, (M, L, K), that rows are scored with.
+
+        It is the same for every row. A single code is taken at its mean.
+        """
+        shape = n_members, self.n_latent, self.n_samples
+        noise = torch.zeros(shape, dtype=torch.float32, device=generator.device)
+        return noise.normal_(generator=generator) if self.n_samples > 1 else noise
 
     def fold(self, weights, statistics, noise):
         """Make fixed members of the given state, ready for `losses`.
@@ -197,29 +201,23 @@ class StackedVAE:
     shape : VAEShape
     weights : Tensor of shape (M, P)
         Changed in place by whoever trains.
-    n_samples : int
-        Latent codes drawn per row and step.
     generator : torch.Generator
         Source of the latent noise.
     """
 
-    def __init__(self, shape, weights, *, n_samples, generator):
+    def __init__(self, shape, weights, generator):
         self.shape = shape
         self.weights = weights
-        self.n_samples = n_samples
         self.generator = generator
-        self.statistics = shape.initial_statistics(weights)
-        self._workspace = Workspace(weights.dtype, weights.device)
+        self.statistics = weights.new_zeros(len(weights), shape.statistics.size)
+        for name, view in shape.statistics.views(self.statistics).items():
+            view.fill_(1.0 if name.endswith("_var") else 0.0)
+        self._workspace = Workspace(weights.device)
         self._views = shape.weights.views(weights)
 
     def select(self, members):
         """Return a stack of only the given members, in their present state."""
-        chosen = StackedVAE(
-            self.shape,
-            self.weights[members],
-            n_samples=self.n_samples,
-            generator=self.generator,
-        )
+        chosen = StackedVAE(self.shape, self.weights[members], self.generator)
         chosen.statistics = self.statistics[members]
         return chosen
 
@@ -237,7 +235,7 @@ class StackedVAE:
             For one call of `backward`, before the next `forward`.
         """
         n_members, n_features, n_rows = x.shape
-        n_samples, n_latent = self.n_samples, self.shape.n_latent
+        n_samples, n_latent = self.shape.n_samples, self.shape.n_latent
         w, take = self._views, self._workspace.take
         cache = {"x": x}
         batch_statistics: list = []
@@ -249,7 +247,7 @@ class StackedVAE:
             batch_statistics.extend((mean, var))
             cache[name] = inputs, normed, inv_std
             out = take(f"{name}_out", *normed.shape)
-            return _overloads.leaky_relu(normed, SLOPE, out=out)
+            return _memory.leaky_relu(normed, SLOPE, out=out)
 
         h = block("encode_2", block("encode_1", x))
         mean, log_var_raw = _head(w, "latent", h, take)
@@ -302,7 +300,7 @@ class StackedVAE:
 
         def block_backward(name, grad_out):
             inputs, normed, inv_std = cache[name]
-            _overloads.leaky_relu_backward(
+            _memory.leaky_relu_backward(
                 grad_out, normed, SLOPE, False, grad_input=grad_out
             )
             scratch = take("scratch", *normed.shape)
@@ -314,7 +312,7 @@ class StackedVAE:
 
         coef = row_weights.unsqueeze(1)
         columns = None
-        if self.n_samples > 1:
+        if self.shape.n_samples > 1:
             coef = torch.softmax(cache["log_ratio"], dim=1).mul_(coef)
             columns = _nonzero_columns(coef.flatten(1))
         coef = coef.unsqueeze(1)
@@ -326,9 +324,9 @@ class StackedVAE:
         grad_out = take("output_grad_out", len(m), 2 * m.shape[1], m.shape[2])
         grad_m, grad_v = grad_out.chunk(2, dim=1)
         slope.mul_(output_coef).neg_()
-        _overloads.sigmoid_backward(slope, m, grad_input=grad_m)
+        _memory.sigmoid_backward(slope, m, grad_input=grad_m)
         torch.addcmul(output_coef, square, output_coef, value=-0.5, out=grad_v)
-        _clamp_backward(grad_v, v_raw)
+        _memory.hardtanh_backward(grad_v, v_raw, *LOG_VAR_RANGE, grad_input=grad_v)
         g["output_bias"] = grad_v.sum(2)
         grad_h = linear_backward("output", h, grad_out)
         if columns is not None:
@@ -344,7 +342,9 @@ class StackedVAE:
         torch.sum(grad_z, 2, out=grad_mean)
         torch.sum(grad_z.mul_(spread), 2, out=grad_log_var)
         grad_log_var.sub_(row_weights.unsqueeze(1)).mul_(0.5)
-        _clamp_backward(grad_log_var, log_var_raw)
+        _memory.hardtanh_backward(
+            grad_log_var, log_var_raw, *LOG_VAR_RANGE, grad_input=grad_log_var
+        )
         g["latent_bias"] = grad_log_var.sum(2)
         grad_h = linear_backward("latent", h, grad_out)
         block_backward("encode_1", block_backward("encode_2", grad_h))
@@ -399,7 +399,3 @@ def _normalise_backward(grad, normed, inv_std, scratch):
     projection = torch.mul(grad, normed, out=scratch).sum(2, keepdim=True)
     grad.add_(grad.sum(2, keepdim=True), alpha=scale)
     grad.addcmul_(normed, projection, value=scale).mul_(inv_std)
-
-
-def _clamp_backward(grad, inputs):
-    _overloads.hardtanh_backward(grad, inputs, *LOG_VAR_RANGE, grad_input=grad)

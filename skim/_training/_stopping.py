@@ -1,4 +1,4 @@
-"""When to stop, by criteria that need no labels."""
+"""When training ends and which states are kept, by criteria that need no labels."""
 
 from typing import Any
 
@@ -13,37 +13,13 @@ from skim._training._criteria import (
 from skim._training._mixture import separation
 
 CRITERIA = ("separation", "entropy", "cohesion", "excess_mass", "mass_volume")
-N_WATCHED_ROWS = 1024  # whose losses tell when all members stop
-MAX_COLUMNS = 2**14  # that go through the networks at once
 N_GRADIENTS = 128  # of the watched rows, those whose gradients are compared
-
-
-def _separation(losses, reference):
-    return separation(losses)
-
-
-def _negative_entropy(losses, reference):
-    return -loss_entropy(losses)
-
-
-def _excess_mass(losses, reference):
-    return [excess_mass(-own, -at) for own, at in zip(losses, reference, strict=True)]
-
-
-def _negative_volume(losses, reference):
-    return [-mass_volume(-own, -at) for own, at in zip(losses, reference, strict=True)]
-
-
-BY_LOSSES = {
-    "separation": _separation,
-    "entropy": _negative_entropy,
-    "excess_mass": _excess_mass,
-    "mass_volume": _negative_volume,
-}
+MAX_HELD_LOSSES = 2**15  # judged at once; more than that is no faster
+MAX_HELD_BYTES = 8 * 2**20  # of states that wait to be judged
 
 
 class Watch:
-    """Some rows that a training is watched by.
+    """Rows whose losses are judged while a detector trains.
 
     Parameters
     ----------
@@ -52,235 +28,194 @@ class Watch:
     run : Run
         Before it loses any member.
     n_rows : int or None
-        How many of its rows to draw, at most; none where they will be given.
-    noise : ndarray of shape (M, L, K) or None
-        The latent noise that rows are scored with.
+        How many of its rows to draw, at most; None if `rows` will be set.
     """
 
-    def __init__(self, criterion, run, n_rows, noise):
-        import torch
-
+    def __init__(self, criterion, run, n_rows):
         if criterion == "cohesion" and run.n_rows < 4:
-            raise ValueError("stopping='cohesion' needs four rows at least.")
+            raise ValueError(
+                f"stopping='cohesion' needs at least four rows, got {run.n_rows}."
+            )
         self.criterion = criterion
-        self.rows: Any = self._kept_or_drawn("rows", run, run.draw_rows, n_rows)
-        self.noise = None if noise is None else torch.from_numpy(noise).to(run.device)
+        self.rows: Any = None
         self.reference = None
-        if criterion in ("excess_mass", "mass_volume"):
-            draw = run.draw_points
-            self.reference = self._kept_or_drawn("points", run, draw, n_rows)
+        if n_rows is not None:
+            if "watched_rows" not in run.carried:  # as a resumed run has them
+                run.carried["watched_rows"] = run.draw_rows(n_rows)
+                if criterion in ("excess_mass", "mass_volume"):
+                    run.carried["watched_points"] = run.draw_points(n_rows)
+            self.rows = run.carried["watched_rows"]
+            self.reference = run.carried.get("watched_points")
 
-    def _kept_or_drawn(self, name, run, draw, n_rows):
-        """Draw anew, unless a run that goes on has carried what was drawn."""
-        if n_rows is None:
-            return None
-        if f"watched_{name}" not in run.carried:
-            run.carried[f"watched_{name}"] = draw(n_rows)
-        return run.carried[f"watched_{name}"]
+    @property
+    def judges_by_losses_alone(self):
+        """Whether `judge` needs nothing of the run but the losses."""
+        return self.criterion in ("separation", "entropy")
 
-    def losses(self, run):
-        """Return the losses of the rows under each member, (M, n)."""
-        return run.fixed_losses(self.rows, self._noise_of(run))
-
-    def losses_at(self, run, states, rows):
-        """Return the losses, (C, M, n), at several checks.
+    def judge(self, run, losses, *, together=False):
+        """Return the criterion of each member's losses; the larger, the better.
 
         Parameters
         ----------
         run : Run
-        states : sequence of tuple of Tensor
-            The weights and running statistics at each check.
-        rows : sequence of Tensor
-            What `rows` was at each check.
+        losses : Tensor of shape (..., n)
+            Of the watched rows.
+        together : bool, default=False
+            Whether to judge the mean loss of all members instead.
         """
-        import torch
-
-        noise = self._noise_of(run)
-        n_members, n_codes = len(run.members), 1 if noise is None else noise.shape[2]
-        size = max(MAX_COLUMNS // (n_members * n_codes * rows[0].shape[-1]), 1)
-        if n_members == 1:  # torch multiplies a single matrix in another way
-            size = 1
-        losses = []
-        for start in range(0, len(states), size):
-            part = slice(start, start + size)
-            state = _joined(states[part])
-            x = rows[0] if rows[0].ndim == 2 else torch.cat(rows[part])
-            codes = None if noise is None else noise.repeat(len(states[part]), 1, 1)
-            losses.append(run.fixed_losses(x, codes, state))
-            run.check_finite(losses[-1], state[0])
-        return torch.cat(losses).unflatten(0, (-1, n_members))
-
-    def judge(self, run, losses):
-        """Return the criterion of each member; the larger, the better."""
         if self.criterion == "cohesion":
-            return self._cohesion(run)
-        reference = self._reference_losses(run)
-        judge = BY_LOSSES[self.criterion]
-        return np.asarray(judge(_array(losses), reference))
-
-    @property
-    def judges_by_losses_alone(self):
-        """Whether it does not matter for `judge` where the run is."""
-        return self.criterion in ("separation", "entropy")
-
-    def judge_each(self, run, losses):
-        """Return what `judge` does for the losses at each of several checks."""
-        if not self.judges_by_losses_alone:
-            return [self.judge(run, own) for own in losses]
-        judge = BY_LOSSES[self.criterion]
-        return judge(np.stack([_array(own) for own in losses]), None)
-
-    def judge_together(self, run):
-        """Return the criterion of all members as one; the larger, the better."""
-        if self.criterion == "cohesion":
-            return float(self._cohesion(run).mean())
-        losses, reference = _array(self.losses(run)), self._reference_losses(run)
-        if reference is not None:
-            reference = reference.mean(axis=0, keepdims=True)
-        judge = BY_LOSSES[self.criterion]
-        return float(judge(losses.mean(axis=0, keepdims=True), reference)[0])
-
-    def _noise_of(self, run):
-        return None if self.noise is None else self.noise[run.members]
-
-    def _reference_losses(self, run):
-        if self.reference is None:
-            return None
-        return _array(run.fixed_losses(self.reference, self._noise_of(run)))
-
-    def _cohesion(self, run):
-        products = run.gradient_products(
-            self.rows[:, :N_GRADIENTS], self._noise_of(run)
+            products = run.gradient_products(self.rows[:, :N_GRADIENTS])
+            cohesion = gradient_cohesion(_array(products))
+            return cohesion.mean() if together else cohesion
+        losses = _array(losses)
+        reference = (
+            None if self.reference is None else _array(run.losses(self.reference))
         )
-        return gradient_cohesion(_array(products))
+        if together:
+            losses = losses.mean(axis=0)
+            reference = None if reference is None else reference.mean(axis=0)
+        if self.criterion == "separation":
+            return separation(losses)
+        if self.criterion == "entropy":
+            return -loss_entropy(losses)
+        judge = excess_mass if self.criterion == "excess_mass" else _negative_volume
+        if together:
+            return judge(-losses, -reference)
+        pairs = zip(losses, reference, strict=True)
+        return np.array([judge(-own, -at) for own, at in pairs])
 
 
-def _joined(states):
-    """Return the weights and statistics of the members of several states."""
-    import torch
-
-    if len(states) == 1:
-        return states[0]
-    return tuple(map(torch.cat, zip(*states, strict=True)))
+def _negative_volume(scores, reference_scores):
+    return -mass_volume(scores, reference_scores)
 
 
 def _array(tensor):
     return tensor.cpu().numpy().astype(np.float64)
 
 
-def moments_until(epoch):
-    """Return epochs that a training can be stopped after, up to one of them.
+class BestStates:
+    """Keeps each member at its best check, and records every check.
 
-    They get sparser the later it is: states of all of them have to be kept for some
-    time, and losses change ever more slowly.
-    """
-    moments = [1]
-    while moments[-1] <= epoch:
-        moments.append(moments[-1] + max(1, moments[-1] // 10))
-    return moments[:-1]
-
-
-class Kept:
-    """Snapshots at epochs that are known beforehand."""
-
-    is_over = False
-
-    def __init__(self, detector, run):
-        self.epochs = detector._snapshot_epochs(detector.epochs)
-        past = [epoch for epoch in self.epochs if epoch <= run.n_epochs]
-        self.states = {epoch: run.stages.state(epoch - 1) for epoch in past}
-
-    def judge(self, run, epoch):
-        """Return no criterion."""
-        return np.nan
-
-    def offer(self, run, epoch, is_last):
-        """Keep the present state if it is to count."""
-        if epoch in self.epochs or is_last:
-            self.states[epoch] = run.state()
-
-    def snapshots(self):
-        """Return the epochs of the snapshots, and these."""
-        return np.array(list(self.states)), list(self.states.values())
-
-
-class KeptUntilBest:
-    """Snapshots up to the epoch where a criterion is best, which may be any."""
-
-    def __init__(self, detector, run):
-        self.detector = detector
-        self.watch = detector._watch(run, N_WATCHED_ROWS)
-        # As it was for the rows that the training began with.
-        self.earliest = run.carried.setdefault(
-            "watched_from", detector._earliest_end(run.n_rows)
-        )
-        self.moments = {*moments_until(detector.epochs), detector.epochs}
-        self.criterion = []
-        self.states = {}
-        if run.n_epochs:
-            past = sorted(self.moments & set(range(1, run.n_epochs + 1)))
-            self.criterion = detector.history_["criterion"].tolist()
-            self.states = {epoch: run.stages.state(epoch - 1) for epoch in past}
-
-    @property
-    def is_over(self):
-        """Whether there is no waiting for a better epoch any more."""
-        return is_over(self.criterion, self.detector.patience)
-
-    def judge(self, run, epoch):
-        """Return the criterion, or NaN where it does not count."""
-        value = np.nan
-        if epoch >= self.earliest and is_moment(epoch):
-            value = self.watch.judge_together(run)
-        self.criterion.append(value)
-        return value
-
-    def offer(self, run, epoch, is_last):
-        """Keep the present state; forget those that cannot count any more."""
-        if epoch not in self.moments and not is_last:
-            return
-        self.states[epoch] = run.state()
-        to_best = self._epochs()
-        still_early = self.detector.burn_in * epoch
-        self.states = {
-            moment: state
-            for moment, state in self.states.items()
-            if moment in to_best or moment > still_early
-        }
-
-    def snapshots(self):
-        """Return the epochs of the snapshots, and these."""
-        epochs = self._epochs()
-        return np.array(epochs), [self.states[epoch] for epoch in epochs]
-
-    def _epochs(self):
-        return self.detector._snapshots_until(best_epoch(self.criterion))
-
-
-def is_moment(epoch):
-    """Whether a training can be stopped after an epoch."""
-    return moments_until(epoch)[-1] == epoch
-
-
-def is_over(criterion, patience):
-    """Whether a training has waited long enough for a better epoch than the best.
+    Computing a few losses and fitting a mixture to them takes hardly less time than
+    doing so for a hundred times as many. Where nobody waits for the outcome of each
+    check, the states of small networks are held for a while and judged together; the
+    results are the same.
 
     Parameters
     ----------
-    criterion : sequence of float
-        Of every epoch, NaN where it does not count.
-    patience : float or None
-        In multiples of the best epoch; None waits for ever.
+    run : Run
+        Before it loses any member.
+    watch : Watch
+    history : History
+    by_time : bool
+        Whether the latest check is the best one, whatever the criterion says.
+
+    Attributes
+    ----------
+    moments : ndarray of int of shape (M,)
+        The epoch or update of each member's best check.
+    stop : bool
+        Whether a callback has asked to end the training.
     """
-    if patience is None or np.isnan(criterion).all():
-        return False
-    return len(criterion) >= patience * best_epoch(criterion)
+
+    def __init__(self, run, watch, history, *, by_time):
+        self.watch = watch
+        self.history = history
+        self.by_time = by_time
+        self.stop = False
+        self._held = []
+        past = run.carried
+        if "best_criterion" in past:
+            names = ("criterion", "moments", "weights", "statistics")
+            copies = (past[f"best_{name}"].copy() for name in names)
+            self._criterion, self.moments, *self._state = copies
+        else:
+            n_members = len(run.members)
+            self._criterion = np.full(n_members, -np.inf)
+            self.moments = np.zeros(n_members, dtype=np.intp)
+            self._state = run.state()
+
+    def add(self, run, moment, **entry):
+        """Check the present state of a run.
+
+        Parameters
+        ----------
+        run : Run
+            With the same members as at the last call of `judge`.
+        moment : int
+            The epoch or update.
+        **entry : dict
+            What else the history records.
+        """
+        state = run.state()
+        self._held.append((state, self.watch.rows, moment, entry))
+        n_losses = len(run.members) * self.watch.rows.shape[-1]
+        n_bytes = sum(part.nbytes for part in state)
+        most = min(MAX_HELD_LOSSES // n_losses, MAX_HELD_BYTES // n_bytes)
+        if self.history.on_entry is not None or not self.watch.judges_by_losses_alone:
+            most = 1
+        if len(self._held) >= most:
+            self.judge(run)
+
+    def judge(self, run):
+        """Judge all checks that are still held."""
+        if not self._held:
+            return
+        states, rows, _, _ = zip(*self._held, strict=True)
+        losses = run.losses_at(states, rows)
+        criteria = self.watch.judge(run, losses if len(losses) > 1 else losses[0])
+        criteria = criteria.reshape(len(losses), -1)
+        for criterion, own, held in zip(criteria, losses, self._held, strict=True):
+            state, _, moment, entry = held
+            self._offer(run, criterion, moment, state)
+            if run.stages is not None:
+                run.stages.end_stage()
+            judged = np.nan if self.by_time else criterion.mean()
+            self.stop |= self.history.record(losses=own, criterion=judged, **entry)
+        self._held.clear()
+
+    def _offer(self, run, criterion, moment, state):
+        """Keep the members whose criterion is larger than ever before."""
+        if self.by_time:
+            criterion = np.full(len(criterion), moment)
+        improved = np.flatnonzero(criterion > self._criterion[run.members])
+        winners = run.members[improved]
+        self._criterion[winners] = criterion[improved]
+        self.moments[winners] = moment
+        new = [part[improved] for part in state]
+        for kept, part in zip(self._state, new, strict=True):
+            kept[winners] = part
+        if run.stages is not None and improved.size:
+            run.stages.put(winners, *new)
+
+    def finish(self, run):
+        """Judge what is held, and leave the best states in the run."""
+        self.judge(run)
+        run.snapshots = [self._state]
+        run.carried |= {
+            "best_criterion": self._criterion,
+            "best_moments": self.moments,
+            "best_weights": self._state[0],
+            "best_statistics": self._state[1],
+        }
+
+
+def checkpoint_epochs(until):
+    """Return the epochs that training can be stopped after, up to one of them.
+
+    They get sparser over time: the states of all of them have to be kept for a while,
+    and the losses change ever more slowly.
+    """
+    epochs = [1]
+    while epochs[-1] <= until:
+        epochs.append(epochs[-1] + max(1, epochs[-1] // 10))
+    return epochs[:-1]
 
 
 def best_epoch(criterion):
-    """Return the first epoch, from 1, of the largest value that is not NaN.
+    """Return the first epoch, from 1, with the largest value that is not NaN.
 
-    Where there is none, it is the last one.
+    Where all are NaN, this is the last one.
     """
     if np.isnan(criterion).all():
         return len(criterion)

@@ -141,7 +141,7 @@ def trajectory(detector, X, y=None, *, store_losses=False):
     is_outlier = None if y is None else outlier_mask(y, len(X))
     recorder = _Recorder(detector, is_outlier, store_losses)
     detector._validate_params()
-    detector._fit(X, watch=recorder)
+    detector._fit(X, observe=recorder)
     return recorder.trajectory()
 
 
@@ -169,7 +169,8 @@ class _Recorder:
         self.entries = []
 
     def __call__(self, run, rows):
-        self.entries.append(self._entry(self.detector._present_losses(rows, run)))
+        losses = self.detector._losses(rows, *run.state(), run.members)
+        self.entries.append(self._entry(losses.mean(axis=0)))
 
     def _entry(self, losses):
         entry = {

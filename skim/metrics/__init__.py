@@ -1,7 +1,4 @@
-"""Judging outlier detectors, with labels and without.
-
-Importing this module makes its scorers known to scikit-learn by their names.
-"""
+"""Metrics and scorers of outlier detectors, with labels and without."""
 
 from skim._training._criteria import (
     excess_mass,
@@ -19,7 +16,7 @@ from skim.metrics._labelled import (
     outlier_average_precision_score,
     outlier_roc_auc_score,
 )
-from skim.metrics._scorers import get_scorer, get_scorer_names, register
+from skim.metrics._scorers import get_scorer, get_scorer_names
 
 __all__ = [
     "TwoGaussians",
@@ -35,5 +32,3 @@ __all__ = [
     "separation",
     "split_point",
 ]
-
-register()

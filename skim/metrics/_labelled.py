@@ -1,27 +1,28 @@
-"""Metrics that know outliers in whichever convention they are labelled."""
+"""Metrics that accept outliers labelled by either convention."""
 
+from numpy.typing import ArrayLike
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.utils import column_or_1d
 
 from skim._utils import outlier_mask
 
-ADVICE = (
-    " In cross-validation, skim.model_selection.OutlierKFold gives both to all folds."
-)
+ADVICE = " In cross-validation, use skim.model_selection.OutlierKFold."
 
 
-def outlier_roc_auc_score(y_true, y_score, *, sample_weight=None):
-    """Compute the area under the ROC curve, outliers being what is looked for.
+def outlier_roc_auc_score(
+    y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Compute the area under the ROC curve, with outliers as the positive class.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels: 0 and 1 for outliers, or +1 and -1 for outliers. Which of the two it
-        is, is seen from the values.
+        Labels: 0/1 with outliers as 1, or +1/-1 with outliers as -1. The convention is
+        inferred from the values.
 
     y_score : array-like of shape (n_samples,)
-        Scores as of `decision_function` or `score_samples`: the lower, the more of an
-        outlier.
+        Scores from `decision_function` or `score_samples`: the lower, the more
+        abnormal.
 
     sample_weight : array-like of shape (n_samples,), default=None
         Sample weights.
@@ -43,18 +44,20 @@ def outlier_roc_auc_score(y_true, y_score, *, sample_weight=None):
     return _with_outliers_positive(roc_auc_score, y_true, y_score, sample_weight)
 
 
-def outlier_average_precision_score(y_true, y_score, *, sample_weight=None):
-    """Compute the average precision, outliers being what is looked for.
+def outlier_average_precision_score(
+    y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Compute the average precision, with outliers as the positive class.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels: 0 and 1 for outliers, or +1 and -1 for outliers. Which of the two it
-        is, is seen from the values.
+        Labels: 0/1 with outliers as 1, or +1/-1 with outliers as -1. The convention is
+        inferred from the values.
 
     y_score : array-like of shape (n_samples,)
-        Scores as of `decision_function` or `score_samples`: the lower, the more of an
-        outlier.
+        Scores from `decision_function` or `score_samples`: the lower, the more
+        abnormal.
 
     sample_weight : array-like of shape (n_samples,), default=None
         Sample weights.

@@ -1,6 +1,7 @@
 """Scorers by name, for searches and cross-validation."""
 
 import copy
+from collections.abc import Callable
 
 import numpy as np
 from sklearn.metrics import get_scorer as get_scorer_of_sklearn
@@ -34,7 +35,7 @@ class LabelFreeScorer:
     ----------
     name : str
     function : callable
-        From an estimator and data to a number; the larger, the better.
+        Maps an estimator and data to a number; the larger, the better.
     """
 
     def __init__(self, name, function):
@@ -52,8 +53,31 @@ class LabelFreeScorer:
         return False
 
 
+class LossScorer(LabelFreeScorer):
+    """A scorer that judges the losses of rows, the negated scores.
+
+    Parameters
+    ----------
+    name : str
+    function : callable
+        Maps the losses to a number; the larger, the better.
+    """
+
+    def __call__(self, estimator, X, y=None):
+        """Judge an estimator by data; labels are ignored."""
+        return self.of_scores(_scores(estimator, X))
+
+    def of_scores(self, scores, y=None):
+        """Judge the scores of rows; labels are ignored."""
+        return float(self.function(-scores))
+
+
 class OutlierScorer(_Scorer):
-    """A scorer of scikit-learn that turns nothing around unnoticed."""
+    """A scorer that understands both conventions of labelling outliers."""
+
+    def of_scores(self, scores, y):
+        """Judge the scores of rows by their labels."""
+        return self._sign * self._score_func(y, scores, **self._kwargs)
 
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
         refuse_pyod(estimator)
@@ -61,21 +85,20 @@ class OutlierScorer(_Scorer):
 
 
 def refuse_pyod(estimator):
-    """Refuse detectors whose scores are high for outliers."""
+    """Raise for PyOD detectors, whose scores are high for outliers."""
     if any(cls.__module__ == "pyod.models.base" for cls in type(estimator).__mro__):
         raise TypeError(
-            f"{type(estimator).__name__} is a detector of PyOD, with scores that are "
-            "high for outliers; make it one of scikit-learn by skim.pyod.from_pyod, or "
-            "take the detector of skim itself."
+            f"{type(estimator).__name__} is a PyOD detector, whose scores are high for "
+            "outliers; wrap it with skim.pyod.from_pyod, or use skim's own detector."
         )
 
 
-def _separation(estimator, X):
-    return separation(thinned(_losses(estimator, X)))
+def _separation(losses):
+    return separation(thinned(losses))
 
 
-def _neg_loss_entropy(estimator, X):
-    return -loss_entropy(_losses(estimator, X))
+def _neg_loss_entropy(losses):
+    return -loss_entropy(losses)
 
 
 def _excess_mass(estimator, X):
@@ -90,7 +113,7 @@ def _gradient_cohesion(estimator, X):
     detector, X = _last_step_and_data(estimator, X)
     if not isinstance(detector, IMDetector):
         raise TypeError(
-            "Gradients can be compared in skim's own detectors only, not in "
+            "gradient_cohesion works with skim's own detectors only, not with "
             f"{type(detector).__name__}."
         )
     n_rows = X.shape[0]
@@ -98,10 +121,6 @@ def _gradient_cohesion(estimator, X):
         chosen = np.random.RandomState(SEED).choice(n_rows, N_GRADIENTS, replace=False)
         X = X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]
     return gradient_cohesion(detector._gradient_products(X)).mean()
-
-
-def _losses(estimator, X):
-    return -_scores(estimator, X)
 
 
 def _scores(estimator, X):
@@ -113,7 +132,7 @@ def _scores(estimator, X):
 
 
 def _scores_and_reference(estimator, X):
-    """Score rows, and points that are spread evenly over the box around them."""
+    """Score rows, and points drawn uniformly from the box around them."""
     detector, X = _last_step_and_data(estimator, X)
     values = check_array(X, dtype=np.float64)
     low, high = values.min(axis=0), values.max(axis=0)
@@ -140,9 +159,12 @@ _LABELLED = {
     "outlier_average_precision": outlier_average_precision_score,
 }
 
-_LABEL_FREE = {
+_BY_LOSSES = {
     "loss_separation": _separation,
     "neg_loss_entropy": _neg_loss_entropy,
+}
+
+_LABEL_FREE = {
     "gradient_cohesion": _gradient_cohesion,
     "excess_mass": _excess_mass,
     "neg_mass_volume": _neg_mass_volume,
@@ -153,21 +175,21 @@ _SCORERS = {
         name: OutlierScorer(metric, 1, {}, response_method=RESPONSES)
         for name, metric in _LABELLED.items()
     },
+    **{name: LossScorer(name, judge) for name, judge in _BY_LOSSES.items()},
     **{name: LabelFreeScorer(name, judge) for name, judge in _LABEL_FREE.items()},
 }
 
 
-def get_scorer_names():
+def get_scorer_names() -> list[str]:
     """Get the names of the scorers of this package.
 
     Returns
     -------
     names : list of str
-        Names that `get_scorer` and the `scoring` of :class:`EpochSearchCV
-        <skim.model_selection.EpochSearchCV>` take. Once `skim.metrics` has been
-        imported, ``sklearn.metrics.get_scorer`` knows them, too; tools of scikit-learn
-        that check names by a list of their own, such as `GridSearchCV`, want the scorer
-        itself.
+        Names that :func:`get_scorer` and the `scoring` of
+        :class:`~skim.model_selection.EpochSearchCV` accept. scikit-learn's own tools,
+        such as `GridSearchCV`, take the scorer itself:
+        ``scoring=get_scorer("outlier_roc_auc")``.
 
     Examples
     --------
@@ -178,19 +200,19 @@ def get_scorer_names():
     return sorted(_SCORERS)
 
 
-def get_scorer(scoring):
+def get_scorer(scoring: str | Callable) -> Callable:
     """Get a scorer by its name.
 
     Parameters
     ----------
     scoring : str or callable
-        One of :func:`get_scorer_names`, or of scikit-learn's own; what can be called
-        is returned as it is.
+        One of :func:`get_scorer_names` or of scikit-learn's names; a callable is
+        returned unchanged.
 
     Returns
     -------
     scorer : callable
-        To be called with a fitted estimator, data and, if it needs them, labels.
+        Called with a fitted estimator, data and, if it needs them, labels.
 
     Examples
     --------
@@ -205,13 +227,3 @@ def get_scorer(scoring):
     if isinstance(scoring, str) and scoring in _SCORERS:
         return copy.deepcopy(_SCORERS[scoring])
     return get_scorer_of_sklearn(scoring)
-
-
-def register():
-    """Make the names known to scikit-learn, as far as it can be told."""
-    try:
-        from sklearn.metrics._scorer import _SCORERS as known
-    except ImportError:  # there is no public way to do this
-        return
-    for name, scorer in _SCORERS.items():
-        known.setdefault(name, scorer)

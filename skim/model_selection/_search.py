@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params
 
-from skim._detectors._callbacks import FitHooks
+from skim._detectors._callbacks import FitCallbacks
 from skim._utils import outlier_mask
 from skim.metrics import get_scorer, get_scorer_names
 from skim.metrics._scorers import OutlierScorer
@@ -161,8 +161,11 @@ class EpochSearchCV(GridSearchCV):
         routed = self._get_routed_params_for_fit(params)
         splits = self._splits(X, y, routed.splitter.split)
         self._check_labels(scorer, y, splits)
-        hooks = FitHooks(self, X, y)
-        hooks.begin(None)
+        callbacks = (
+            FitCallbacks(self, X, y) if hasattr(self, "_skl_callbacks") else None
+        )
+        if callbacks is not None:
+            callbacks.begin(None)
         if self.verbose > 0:
             print(
                 f"Training {len(groups)} times on {len(splits)} folds each, totalling "
@@ -201,7 +204,8 @@ class EpochSearchCV(GridSearchCV):
         self.scorer_ = getattr(scorer, "_scorers", scorer)
         self.n_splits_ = len(splits)
         self.cv_results_ = results
-        hooks.end()
+        if callbacks is not None:
+            callbacks.end()
         return self
 
     def _get_scorers(self):

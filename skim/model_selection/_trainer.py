@@ -1,16 +1,21 @@
-"""One training, scored at several numbers of epochs."""
+"""One training run, scored at several numbers of epochs."""
 
 import copy
 import warnings
-from typing import Any
 
+import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
 
+from skim import _nets as nets
 from skim._detectors._base import DivergedError, IMDetector
-from skim._detectors._path import Path, plain, reduced, stopped_class
+from skim._training._stages import detector_at, stage_after, staged_scores
+from skim._utils import FLOAT32_MAX, evenly_spaced, finite
+
+MAX_CHECKED_ROWS = 512  # of the training data, that tell of a divergence
 
 
 def detector_of(estimator):
@@ -20,17 +25,10 @@ def detector_of(estimator):
         raise TypeError(f"The estimator must be an instance: {detector.__name__}(...).")
     if not isinstance(detector, IMDetector):
         raise TypeError(
-            "EpochSearchCV needs one of skim's own detectors, or a Pipeline that ends "
-            f"with one, not {type(detector).__name__}."
+            "EpochSearchCV needs one of skim's detectors, or a Pipeline that ends with "
+            f"one, not {type(detector).__name__}."
         )
     return detector
-
-
-def has_a_path(detector):
-    """Whether nobody has changed what it means to fit and to score."""
-    cls = type(detector)
-    methods = ("fit", "score_samples", "decision_function", "predict")
-    return all(getattr(cls, name) is getattr(IMDetector, name) for name in methods)
 
 
 class EpochTrainer(BaseEstimator):
@@ -50,29 +48,39 @@ class EpochTrainer(BaseEstimator):
 
     def fit(self, X, y=None, **params):
         """Train to the largest number of epochs."""
-        self.path_: Any = None
-        if has_a_path(detector_of(self.estimator)):
+        cls = type(detector_of(self.estimator))
+        methods = ("fit", "score_samples", "decision_function", "predict")
+        is_ours = all(getattr(cls, m) is getattr(IMDetector, m) for m in methods)
+        self.models_ = {}
+        self.detector_ = None
+        if is_ours:
             try:
                 self._fit_once(X, y, **params)
             except DivergedError:
                 if len(self.epochs) == 1:
                     raise
-        if self.path_ is None:  # a shorter training may well succeed
+        if self.detector_ is None:  # fewer epochs may well succeed
             self._fit_each(X, y, **params)
         return self
 
     def _fit_once(self, X, y, **params):
         model = clone(self.estimator)
+        self.preparation_ = None
         if isinstance(model, Pipeline) and len(model.steps) > 1:
-            preparation = model[:-1]
-            X = preparation.fit_transform(X, y, **params)
+            self.preparation_ = model[:-1]
+            X = self.preparation_.fit_transform(X, y, **params)
             params = {}
-            model.steps = [*preparation.steps, model.steps[-1]]
-        self.path_ = Path(detector_of(model), self.epochs).fit(X, y, **params)
-        self.model_ = model
+        detector = detector_of(model)
+        self.params_ = detector.get_params(deep=False)
+        detector.set_params(epochs=self.epochs[-1], store_stages=True)
+        detector._validate_params()
+        self.rows_ = detector._fit(X, y, finish=False, **params)
+        self.detector_ = detector
+        sample = evenly_spaced(len(self.rows_), MAX_CHECKED_ROWS)
+        checked = self._staged_scores(self.rows_[sample])
+        self.is_finite_ = {e: np.isfinite(s).all() for e, s in checked.items()}
 
     def _fit_each(self, X, y, **params):
-        self.models_ = {}
         for epochs in self.epochs:
             model = clone(self.estimator)
             detector_of(model).set_params(epochs=epochs)
@@ -84,83 +92,62 @@ class EpochTrainer(BaseEstimator):
         if all(isinstance(error, Exception) for error in errors):
             raise errors[-1]
 
-    def fitted(self, X):
-        """Yield every number of epochs and the estimator, ready to score `X`.
+    def scores(self, X):
+        """Yield the scores of rows at every number of epochs, in one pass.
 
-        Instead of an estimator that could not be trained, its exception is given.
+        Instead of scores that are not finite in training, an exception is given.
         """
-        if self.path_ is None:
+        if self.preparation_ is not None:
+            X = self.preparation_.transform(X)
+        detector = self.detector_
+        rows = detector._scaler.transform(detector._validate(X, reset=False))
+        for epochs, scores in self._staged_scores(rows).items():
+            error = None if self.is_finite_[epochs] else detector._diverged()
+            yield epochs, error or finite(scores, nan=-FLOAT32_MAX)
+
+    def models(self):
+        """Yield the fitted estimator, or an exception, at every number of epochs."""
+        if self.detector_ is None:
             yield from self.models_.items()
             return
-        self._foresee(X)
         for epochs in self.epochs:
-            detector = self.path_.stopped(epochs)
-            if isinstance(detector, Exception) or not isinstance(self.model_, Pipeline):
+            if not self.is_finite_[epochs]:
+                yield epochs, self.detector_._diverged()
+                continue
+            with nets.compute(effective_n_jobs(self.detector_.n_jobs)):
+                detector = detector_at(self.detector_, epochs, self.rows_)
+            detector.set_params(**self.params_ | {"epochs": epochs})
+            if not detector.store_stages:
+                del detector._stages
+            if not isinstance(self.estimator, Pipeline):
                 yield epochs, detector
-            else:
-                yield epochs, self._pipeline(detector)
+                continue
+            steps = [] if self.preparation_ is None else self.preparation_.steps
+            model = copy.copy(self.estimator)
+            model.steps = [*steps, (self.estimator.steps[-1][0], detector)]
+            yield epochs, model
 
-    def _foresee(self, X):
-        path = self.path_
-        path.forget()
-        seen = X
-        if isinstance(self.model_, Pipeline) and len(self.model_.steps) > 1:
-            seen = self.model_[:-1].transform(fresh(X))
-        scores = path.foresee(seen)
-        path.remember(seen, scores)
-        path.remember(X, scores)
-
-    def _pipeline(self, detector):
-        view = copy.copy(self.model_)
-        view.__class__ = stopped_class(_StoppedPipeline, type(self.model_))
-        view.steps = [*self.model_.steps[:-1], (self.model_.steps[-1][0], detector)]
-        return view
-
-
-class _StoppedPipeline(Pipeline):
-    """Mixin that turns a Pipeline into one that knows scores of some data."""
-
-    def _foreseen(self, X):
-        detector = self.steps[-1][1]
-        path = getattr(detector, "_path", None)
-        return None if path is None else path.scores(X, detector.epochs)
-
-    def __sklearn_clone__(self):
-        return clone(plain(self, vars(self)))
-
-    def __reduce_ex__(self, protocol):
-        # Elsewhere, it is a plain Pipeline.
-        return reduced(self, vars(self))
-
-    def score_samples(self, X):
-        """Score rows: the lower, the more of an outlier."""
-        foreseen = self._foreseen(X)
-        return super().score_samples(X) if foreseen is None else foreseen
-
-    def decision_function(self, X, **params):
-        """Score rows relative to the threshold."""
-        foreseen = None if params else self._foreseen(X)
-        if foreseen is None:
-            return super().decision_function(X, **params)
-        return foreseen - self.steps[-1][1].offset_
-
-    def predict(self, X, **params):
-        """Tell inliers from outliers."""
-        foreseen = None if params else self._foreseen(X)
-        if foreseen is None:
-            return super().predict(X, **params)
-        return self.steps[-1][1]._labels(foreseen)
+    def _staged_scores(self, rows):
+        stages = {e: stage_after(self.detector_, e) for e in self.epochs}
+        distinct = sorted(set(stages.values()))
+        with nets.compute(effective_n_jobs(self.detector_.n_jobs)):
+            scores = list(staged_scores(self.detector_, rows, distinct, raw=True))
+        by_stage = dict(zip(distinct, scores, strict=True))
+        return {epochs: by_stage[stage] for epochs, stage in stages.items()}
 
 
 class EpochScorer:
     """Scores an `EpochTrainer` at all its numbers of epochs.
+
+    Scorers that need no more than the scores of the rows get those of all numbers of
+    epochs at once. All others get a fitted estimator for each.
 
     Parameters
     ----------
     scorer : callable
         For a single estimator.
     error_score : "raise" or float
-        As of GridSearchCV.
+        As in GridSearchCV.
     """
 
     def __init__(self, scorer, error_score):
@@ -170,25 +157,48 @@ class EpochScorer:
     def __call__(self, trainer, X, y=None, **params):
         """Return a score for every ``(epochs,)``, or every ``(epochs, name)``."""
         results: dict = {}
-        for epochs, model in self._models(trainer, X):
-            if isinstance(model, Exception):
-                scores = self._failed(epochs, model)
-            else:
-                # What a scorer does to the data must not reach the next one.
-                scores = _score(
-                    model, fresh(X), y, self.scorer, params, self.error_score
-                )
+        for epochs, scores in self._scores(trainer, X, y, params):
+            if isinstance(scores, Exception):
+                scores = self._failed(epochs, scores)
             if isinstance(scores, dict):
                 results |= {(epochs, name): score for name, score in scores.items()}
             else:
                 results[epochs,] = scores
         return results
 
-    def _models(self, trainer, X):
+    def _scores(self, trainer, X, y, params):
+        """Return pairs of epochs and their scores, or the exception they end with."""
+        scorers = getattr(self.scorer, "_scorers", {"": self.scorer})
+        by_scores = all(hasattr(scorer, "of_scores") for scorer in scorers.values())
+        if by_scores and trainer.detector_ is not None and not params:
+            try:
+                return [
+                    (epochs, self._of_scores(scorers, scores, y))
+                    for epochs, scores in trainer.scores(fresh(X))
+                ]
+            except Exception:  # the slower way tells which epochs and scorers fail
+                pass
         try:
-            yield from trainer.fitted(X)
-        except Exception as error:  # of a transformer, on the test rows
-            yield from ((epochs, error) for epochs in trainer.epochs)
+            return [
+                # What a scorer does to the data must not reach the next one.
+                (epochs, self._of_model(model, fresh(X), y, params))
+                for epochs, model in trainer.models()
+            ]
+        except Exception as error:
+            if self.error_score == "raise":
+                raise
+            return [(epochs, error) for epochs in trainer.epochs]
+
+    def _of_scores(self, scorers, scores, y):
+        if isinstance(scores, Exception):
+            return scores
+        found = {name: scorer.of_scores(scores, y) for name, scorer in scorers.items()}
+        return found.get("", found)
+
+    def _of_model(self, model, X, y, params):
+        if isinstance(model, Exception):
+            return model
+        return _score(model, X, y, self.scorer, params, self.error_score)
 
     def _failed(self, epochs, error):
         if self.error_score == "raise":

@@ -1,0 +1,137 @@
+"""Training on data that comes in parts."""
+
+from __future__ import annotations
+
+import copy
+from typing import Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+
+from skim import _nets as nets
+from skim._detectors._base import IMDetector
+from skim._training._history import History
+from skim._training._resume import check_fixed, resumable
+
+MAX_REMEMBERED_ROWS = 4096  # of a stream, which set the threshold
+
+
+class ResumableDetector(IMDetector):
+    """Base class of the detectors that can resume a training run.
+
+    Warning: this class should not be used directly. Use derived classes instead.
+    """
+
+    _parameter_constraints: dict = {
+        **IMDetector._parameter_constraints,
+        "warm_start": ["boolean"],
+    }
+
+    epochs: int
+    n_estimators: int
+    verbose: int
+    updates_per_epoch: int | None
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Train on more rows, in one pass over them.
+
+        For data that comes in parts. The features are scaled by the running range,
+        mean and standard deviation of all rows seen so far; a first part that is not
+        like the rest makes for a bad start. Rows are scored by the networks as they
+        are after the latest part: no snapshots are chosen, and `epochs`, `stopping`
+        and the parameters that go with them have no effect. The threshold is set by a
+        random sample of 4,096 of the rows seen so far.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            At least two rows; some hundreds or more are better.
+
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        self : object
+            The detector. After `fit`, its networks are trained further.
+        """
+        is_first = not hasattr(self, "offset_")
+        if is_first:
+            for name in ("_past", "history_"):  # of a run that failed later
+                vars(self).pop(name, None)
+        elif hasattr(self, "_past"):
+            check_fixed(self, self._fixed_params)
+        X = self._validate(X, reset=is_first, ensure_min_samples=2)
+        before = dict(vars(self))
+        try:
+            if is_first:
+                self.device_ = nets.resolve_device(self.device)
+                self._scaler = self._new_scaler(X.shape[1]).fit(X)
+                self._network_params = self._shape_params(X.shape[1])
+            else:
+                self._scaler = copy.copy(self._scaler).partial_fit(X)
+            with nets.compute(effective_n_jobs(self.n_jobs)):
+                self._train_on_part(X, None if is_first else self._stream_state())
+        except Exception:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        return self
+
+    def _stream_state(self):
+        """Return the run to resume with the next part."""
+        past = getattr(self, "_past", {})
+        if "remembered" in past:
+            return past
+        return {  # after `fit`: its last networks, with a fresh optimiser
+            "weights": self.weights_[-1],
+            "statistics": self._statistics[-1],
+            "n_updates": int(self.history_["update"][-1]),
+            "n_epochs": 0,
+        }
+
+    def _train_on_part(self, X, past):
+        """Train on more rows, and score with the networks as they are then."""
+        run = self._new_run(self._scaler.transform(X), past)
+        losses = self._one_pass(run)
+        history = getattr(self, "history_", None)
+        n_parts = 0 if history is None else int(history["epoch"][-1])
+        record = History(type(self).__name__, None, self.verbose, past=history)
+        record.record(n_parts + 1, run.n_updates, losses.shape[1], losses)
+        record.close()
+        self.history_ = record.columns()
+        for name in ("_stages", "snapshot_epochs_", "best_epoch_", "best_epochs_"):
+            vars(self).pop(name, None)
+        self._remember(X, run)
+        rows = self._scaler.transform(self._past["remembered"])
+        self._finish(rows, [run.state()])
+
+    def _one_pass(self, run):
+        """Update the networks in one pass over the rows; return the last losses."""
+        n_rows = 0
+        try:
+            while n_rows < run.n_rows:
+                epoch = run.n_updates // (self.updates_per_epoch or 1) + 1
+                losses = self._update(run, epoch)
+                n_rows += losses.shape[1]
+            run.check_finite(losses)
+        except nets.NonFiniteLossError:
+            raise self._diverged() from None
+        return losses
+
+    def _remember(self, X, run):
+        """Keep the state, and a random sample of the rows seen so far."""
+        run.carried = {}
+        keys = run.draw_keys(len(X))
+        X = X.astype(np.float64)
+        past = getattr(self, "_past", {})
+        if "remembered" in past:
+            keys = np.concatenate([past["keys"], keys])
+            X = np.concatenate([past["remembered"], X])
+        chosen = np.argsort(keys, kind="stable")[:MAX_REMEMBERED_ROWS]
+        chosen.sort()
+        sample = {"remembered": X[chosen], "keys": keys[chosen]}
+        self._past = resumable(self, run) | sample

@@ -1,0 +1,151 @@
+"""Where stacked networks live: devices, threads, parameter blocks, scratch memory."""
+
+import contextlib
+import functools
+import math
+import threading
+
+import torch
+
+MAX_VIEWS = 256  # cached by a workspace, because making one takes a while
+
+# Naming the overload saves torch a lookup that takes longer than most of the calls.
+leaky_relu = torch.ops.aten.leaky_relu.out
+leaky_relu_backward = torch.ops.aten.leaky_relu_backward.grad_input
+hardtanh_backward = torch.ops.aten.hardtanh_backward.grad_input
+sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
+tanh_backward = torch.ops.aten.tanh_backward.grad_input
+threshold_backward = torch.ops.aten.threshold_backward.grad_input
+
+_lock = threading.Lock()
+_n_threads_inside = 0
+_outside = 0
+_local = threading.local()
+
+
+@contextlib.contextmanager
+def compute(n_threads):
+    """Run without gradients on `n_threads` threads, and restore torch's settings.
+
+    The context can be entered by several threads at once, and more than once by the
+    same thread. The last one to leave restores what torch had before the first came.
+    """
+    global _n_threads_inside, _outside
+    depth = getattr(_local, "depth", 0)
+    with _lock:
+        before = torch.get_num_threads()
+        if _n_threads_inside == 0:
+            _outside = before
+        _n_threads_inside += depth == 0
+        torch.set_num_threads(n_threads)
+    _local.depth = depth + 1
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        _local.depth = depth
+        with _lock:
+            _n_threads_inside -= depth == 0
+            torch.set_num_threads(before if depth else _outside)
+
+
+def outside_compute():
+    """Return a context for code that may use gradients, inside `compute`."""
+    return torch.inference_mode(False)
+
+
+def resolve_device(device, *, or_cpu=False):
+    """Return the name of the device that `device` stands for.
+
+    With `or_cpu`, a device that is not available is replaced by the CPU.
+    """
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return str(torch.Generator(torch.empty(1, device=device).device).device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        if or_cpu:
+            return "cpu"
+        raise ValueError(
+            f"device={device!r} is not available here; use 'cpu' or 'auto'."
+        ) from error
+
+
+def as_tensor(array, device):
+    """Return the tensor of an array on a device, without a copy if it is the CPU."""
+    return None if array is None else torch.from_numpy(array).to(device)
+
+
+def seeded_generator(seed, device):
+    """Return a source of random numbers that leaves torch's own alone."""
+    return torch.Generator(device).manual_seed(seed)
+
+
+device_or_cpu = functools.partial(resolve_device, or_cpu=True)
+
+
+class Layout(dict):
+    """Maps the name of each array of a member to its shape.
+
+    A stacked network keeps the parameters of its ``M`` members in one ``(M, size)``
+    tensor, with the arrays in the order of this dict. The optimiser, the moving
+    average and the snapshots see that tensor as a whole; the layers see views of it.
+    """
+
+    @property
+    def size(self):
+        """Number of parameters of one member."""
+        return sum(map(math.prod, self.values()))
+
+    def views(self, block):
+        """Split a ``(M, size)`` tensor into ``(M, *shape)`` views by name."""
+        parts = block.split([math.prod(shape) for shape in self.values()], dim=1)
+        return {
+            name: part.unflatten(1, shape)
+            for (name, shape), part in zip(self.items(), parts, strict=True)
+        }
+
+    def uniform(self, n_members, generator):
+        """Draw a block of weights, uniform in ±1/sqrt(fan-in).
+
+        This is torch's default for linear layers. The bias of a layer, named like the
+        layer with the suffix ``_bias``, has the fan-in of the layer.
+        """
+        block = torch.empty(
+            n_members, self.size, dtype=torch.float32, device=generator.device
+        )
+        block.uniform_(-1.0, 1.0, generator=generator)
+        for name, view in self.views(block).items():
+            fan_in = self[name.removesuffix("_bias")][1]
+            view.mul_(fan_in**-0.5)
+        return block
+
+
+class Workspace:
+    """Scratch memory, handed out by name and reused in the next step.
+
+    The operating system hands out a fresh tensor of more than a few hundred kilobytes
+    page by page, which costs several times the arithmetic done in it.
+    """
+
+    def __init__(self, device="cpu"):
+        self.device = device
+        self._buffers = {}
+        self._views = {}
+
+    def take(self, name, *shape):
+        """Return an uninitialised contiguous float32 tensor of `shape`."""
+        view = self._views.get((name, shape))
+        if view is not None:
+            return view
+        size = math.prod(shape)
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.numel() < size:
+            buffer = torch.empty(size, dtype=torch.float32, device=self.device)
+            self._buffers[name] = buffer
+            # Views of the smaller buffer would keep it alive.
+            self._views = {key: v for key, v in self._views.items() if key[0] != name}
+        if len(self._views) == MAX_VIEWS:
+            self._views.clear()
+        view = self._views[name, shape] = buffer[:size].view(shape)
+        return view

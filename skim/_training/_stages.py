@@ -1,0 +1,160 @@
+"""The states that a training run went through, and scores at any of them."""
+
+import copy
+
+import numpy as np
+
+from skim._utils import FLOAT32_MAX, finite, sum_members
+
+STATE = ("weights", "statistics")  # of a network
+
+
+class StageLog:
+    """Keeps every state that a member had at the end of a stage, once.
+
+    Parameters
+    ----------
+    n_members : int
+    past : dict, default=None
+        What `export` of the log of a resumed run returned.
+    """
+
+    def __init__(self, n_members, past=None):
+        self._states = [(past["weights"], past["statistics"])] if past else []
+        self._n_states = len(past["weights"]) if past else 0
+        self._stages = list(past["index"]) if past else []
+        self._now = self._stages[-1].copy() if past else np.zeros(n_members, np.intp)
+
+    def put(self, members, weights, statistics):
+        """Replace the states of some members; the others keep theirs.
+
+        Parameters
+        ----------
+        members : ndarray of int
+        weights : ndarray of shape (len(members), P)
+        statistics : ndarray of shape (len(members), Q)
+        """
+        self._now[members] = self._n_states + np.arange(len(members))
+        self._n_states += len(members)
+        self._states.append((weights, statistics))
+
+    def end_stage(self):
+        """Note which states the members have now."""
+        self._stages.append(self._now.copy())
+
+    def state(self, stage):
+        """Return the weights and statistics that all members had after a stage."""
+        stages = self.export()
+        return tuple(stages[k][stages["index"][stage]] for k in STATE)
+
+    def export(self):
+        """Return the states, and which member had which of them when.
+
+        Returns
+        -------
+        stages : dict of str to ndarray
+            "weights" of shape (R, P), "statistics" of shape (R, Q) and "index" of
+            shape (T, M): the row of each member's state at the end of each stage.
+        """
+        if len(self._states) > 1:
+            parts = zip(*self._states, strict=True)
+            self._states = [tuple(map(np.concatenate, parts))]
+        weights, statistics = self._states[0]
+        index = np.stack(self._stages)
+        return {"weights": weights, "statistics": statistics, "index": index}
+
+
+def keep_stages(detector, log, rows):
+    """Make the recorded stages an attribute of the detector."""
+    detector._stages = stages = log.export()
+    if detector.normalize_losses:
+        ranges = [
+            member_ranges(_losses_at(detector, stage, rows))
+            for stage in range(len(stages["index"]))
+        ]
+        stages["ranges"] = np.array(ranges)
+
+
+def staged_scores(detector, rows, stages=None, *, raw=False):
+    """Yield the scores of scaled rows at the end of every stage, or of some of them.
+
+    The stages are given in ascending order. If `raw`, scores need not be finite.
+    """
+    totals: dict[int, np.ndarray] = {}
+    index = detector._stages["index"]
+    for stage in range(len(index)) if stages is None else stages:
+        kept = detector._kept_stages(stage)
+        for k in kept:
+            if k in totals:
+                continue
+            if k - 1 in totals and np.array_equal(index[k], index[k - 1]):
+                totals[k] = totals[k - 1]
+            else:
+                totals[k] = sum_members(_losses_at(detector, k, rows, rescale=True))
+        # Later stages never look back further than this one.
+        for k in [k for k in totals if k < kept[0]]:
+            del totals[k]
+        total = np.zeros(len(rows))
+        for k in kept:
+            total += totals[k]
+        scores = total / -(len(kept) * index.shape[1])
+        yield scores if raw else finite(scores, nan=-FLOAT32_MAX)
+
+
+def _losses_at(detector, stage, rows, rescale=False):
+    """Return the losses of scaled rows, (M, n), at the end of a stage."""
+    stages = detector._stages
+    members = stages["index"][stage]
+    losses = detector._losses(rows, *(stages[k][members] for k in STATE))
+    if rescale and detector.normalize_losses:
+        return rescaled(losses, stages["ranges"][stage])
+    return losses
+
+
+def detector_at(detector, epochs, rows):
+    """Return the detector as a training run of fewer epochs would have left it.
+
+    Parameters
+    ----------
+    detector : IMDetector
+        Trained, with its stages kept.
+    epochs : int
+    rows : ndarray of shape (n, p)
+        The scaled training data.
+    """
+    stage = stage_after(detector, epochs)
+    earlier = copy.copy(detector)
+    stages, kept = detector._stages, detector._kept_stages(stage)
+    index = stages["index"]
+    earlier.epochs = epochs
+    earlier.history_ = {k: v[: stage + 1] for k, v in detector.history_.items()}
+    earlier._stages = stages | {"index": index[: stage + 1]}
+    since = np.argmax(index[: stage + 1] == index[stage], axis=0)
+    if hasattr(detector, "best_epochs_"):
+        earlier.best_epochs_ = detector.history_["epoch"][since]
+    if hasattr(detector, "best_updates_"):
+        earlier.best_updates_ = detector.history_["update"][since]
+    if hasattr(detector, "snapshot_epochs_"):
+        earlier.snapshot_epochs_ = np.array(kept) + 1
+        earlier.best_epoch_ = kept[-1] + 1
+    weights, statistics = (stages[k][index[kept]] for k in STATE)
+    earlier._finish(rows, list(zip(weights, statistics, strict=True)))
+    return earlier
+
+
+def stage_after(detector, epochs):
+    """Return the stage with which a training run of so many epochs ends."""
+    ends = detector.history_["epoch"]
+    return int(np.searchsorted(ends, epochs, side="right")) - 1
+
+
+def member_ranges(losses):
+    """Return the minimum and the width, 1 where it is 0, of each member's losses."""
+    width = np.ptp(losses, axis=1)
+    return np.stack([losses.min(axis=1), np.where(width > 0, width, 1.0)])
+
+
+def rescaled(losses, ranges):
+    """Map each member's losses, of shape (M, n), from its range to [0, 1]."""
+    low, width = ranges
+    return (losses - low[:, None]) / width[:, None]
