@@ -1,4 +1,4 @@
-"""Geometry of the pictures: from numbers to the paths that the template draws."""
+"""Geometry of the charts: from numbers to the SVG paths in the template."""
 
 from typing import NamedTuple
 
@@ -7,16 +7,16 @@ import numpy as np
 from skim._training._mixture import weighted_densities
 from skim._utils import evenly_spaced
 
-MAX_VALUE = 1e300  # further out, differences need not be floats
-MIN_WIDTH = 1e-290  # narrower, a range cannot be divided
-MAX_POINTS = 300  # of a curve
+MAX_VALUE = 1e300  # differences of larger values may overflow
+MIN_WIDTH = 1e-290  # a narrower range cannot be divided
+MAX_POINTS = 300  # on a curve
 
 
 def limits(values, reach=1.0):
-    """Return the range to draw, which a few wild values do not stretch.
+    """Return a range to draw that a few extreme values do not stretch.
 
-    It is the range of the values, but no further from the middle 98% of them than
-    `reach` times their width.
+    It is the range of the values, but extends the range of the middle 98% by at most
+    `reach` times its width on each side.
     """
     values = np.clip(values, -MAX_VALUE, MAX_VALUE)
     lowest, low, high, highest = np.quantile(values, [0, 0.01, 0.99, 1])
@@ -30,7 +30,7 @@ def limits(values, reach=1.0):
 
 
 class Axis(NamedTuple):
-    """A range of values and the pixels it is drawn on."""
+    """A map from a range of values to pixels."""
 
     low: float
     high: float
@@ -38,7 +38,7 @@ class Axis(NamedTuple):
     end: float
 
     def __call__(self, values):
-        """Return the pixels of values, those beyond the range on its edge."""
+        """Return the pixels of values, clipped to the range."""
         share = (np.clip(values, self.low, self.high) - self.low) / self.width
         return self.start + (self.end - self.start) * share
 
@@ -64,7 +64,7 @@ def _pixel(value):
 
 
 def _label(value):
-    """Write a round number in little room."""
+    """Format a round number compactly."""
     if 1e4 <= abs(value) < 1e9:
         size, unit = (1e6, "M") if abs(value) >= 1e6 else (1e3, "k")
         return f"{value / size:.6g}{unit}"
@@ -72,7 +72,7 @@ def _label(value):
 
 
 def bar_path(counts, width, height, gap=0):
-    """Return the path of a histogram from left to right, without axes."""
+    """Return the path of a histogram without axes."""
     tallest = max(max(counts, default=0), 1)
     step = width / max(len(counts), 1)
     return "".join(
@@ -90,12 +90,12 @@ def line_path(x, y):
 
 
 def band_path(x, low, high):
-    """Return the path round what lies between two curves."""
+    """Return the path around the area between two curves."""
     return line_path([*x, *x[::-1]], [*low, *high[::-1]]) + "z"
 
 
 def dot_path(x, y):
-    """Return a path of dots, drawn by a pen with a round tip."""
+    """Return a path of dots, to be drawn with round line caps."""
     return "".join(f"M{_pixel(a)} {_pixel(b)}h0" for a, b in zip(x, y, strict=True))
 
 
@@ -103,15 +103,7 @@ def dot_path(x, y):
 
 
 def distribution(losses, threshold, mixture):
-    """Draw a histogram of losses, the mixture's curves and the threshold.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n,)
-    threshold : float
-    mixture : TwoGaussians
-        Of the training data's losses.
-    """
+    """Lay out a histogram of losses, the threshold, and the training mixture."""
     frame = {"width": 520, "height": 340, "left": 52, "right": 498}
     frame |= {"top": 26, "bottom": 286}
     low, high = limits(losses, reach=2.0)
@@ -146,26 +138,20 @@ def _bars(counts, edges, y):
 
 
 def _rug(losses, threshold, x, height):
-    """Return marks of the rows above the threshold; those close by share one."""
+    """Return marks for the rows above the threshold, one per pixel."""
     marks = np.unique(x(losses[losses > threshold]).round())
     return marks, np.full(len(marks), height)
 
 
-# The training ---------------------------------------------------------------------
+# The training history -------------------------------------------------------------
 
 
 def trajectory(history, by, kept):
-    """Draw quantiles of the losses, and their separation, through the training.
+    """Lay out the losses' quantiles, the stopping criterion and the checkpoints.
 
-    Parameters
-    ----------
-    history : dict of str to ndarray
-    by : {"epoch", "update"}
-    kept : ndarray
-        The moments, of the same kind, at which networks were kept.
+    `by` is "epoch" or "update", and `kept` when the checkpoints were kept.
     """
-    n = len(history[by])
-    thin = evenly_spaced(n, MAX_POINTS)
+    thin = evenly_spaced(len(history[by]), MAX_POINTS)
     history = {name: values[thin] for name, values in history.items()}
     frame = {"width": 520, "height": 380, "left": 52, "right": 498}
     frame |= {"middle": 252, "bottom": 326}
@@ -174,19 +160,20 @@ def trajectory(history, by, kept):
     quantiles = {name: v for name, v in history.items() if name.startswith("loss_q")}
     low, high = limits(np.concatenate(list(quantiles.values())))
     loss = Axis(low, high, 222, 24)
-    top = float(history["separation"].max())
-    separation = Axis(0.0, 1.1 * top or 1.0, frame["bottom"], 266)
+    judged = np.isfinite(history["criterion"])
+    values = history["criterion"][judged]
+    criterion = Axis(*limits(values if judged.any() else np.zeros(2)), 318, 266)
     at = x(history[by])
     q = {name: loss(values) for name, values in quantiles.items()}
     return frame | {
         "by": by,
         "x_ticks": [tick for tick in x.ticks() if tick["value"] % 1 == 0],
         "loss_ticks": loss.ticks(5),
-        "separation_ticks": separation.ticks(2),
+        "criterion_ticks": criterion.ticks(2) if judged.any() else [],
         "outer": band_path(at, q["loss_q05"], q["loss_q95"]),
         "inner": band_path(at, q["loss_q25"], q["loss_q75"]),
         "median": line_path(at, q["loss_q50"]),
-        "separation": line_path(at, separation(history["separation"])),
+        "criterion": line_path(at[judged], criterion(values)) if judged.any() else "",
         "kept": dot_path(x(kept), np.full(len(kept), frame["bottom"])),
     }
 
@@ -195,7 +182,7 @@ def trajectory(history, by, kept):
 
 
 def scatter(points, level, ranks, flagged, n_levels, n_labels=10):
-    """Draw points coloured by level, the top ones larger and numbered.
+    """Lay out points coloured by level, with the top ones larger and numbered.
 
     Parameters
     ----------
@@ -203,7 +190,7 @@ def scatter(points, level, ranks, flagged, n_levels, n_labels=10):
     level : ndarray of shape (n,)
         From 0 to ``n_levels - 1``.
     ranks : ndarray of shape (n,)
-        1 for the strangest row, and so on; 0 for rows that are not among the top.
+        1 for the strangest row, and so on; 0 for rows outside the top.
     flagged : ndarray of shape (n,)
         Whether a row is above the threshold.
     """

@@ -1,22 +1,16 @@
-"""What there is to tell: the top rows and why, how firm they are, where they lie."""
+"""The top rows: why they are strange, how stable they are, where they lie."""
 
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.utils import _safe_indexing
 
-from skim._training._mixture import fit_two_gaussians, thinned
 from skim.report._charts import scatter
 
 N_REASONS = 3  # columns named for a row
 N_COLUMNS = 200  # columns described
-N_BLAMED = 10  # columns named for all top rows together
-N_DOTS = 3000  # rows on the map, the top ones not counted
-LEVELS = (0.5, 0.75, 0.9, 0.97, 0.99)  # shares of rows, where the map's colour changes
-
-
-def mixture_of(detector):
-    """Return the mixture that the threshold is read off."""
-    return fit_two_gaussians(thinned(-detector.training_scores_))
+N_BLAMED = 10  # columns to blame for the top rows together
+N_DOTS = 3000  # rows on the map, in addition to the top ones
+LEVELS = (0.5, 0.75, 0.9, 0.97, 0.99)  # quantiles at which the map changes colour
 
 
 def is_training_data(detector, losses):
@@ -29,21 +23,21 @@ def is_training_data(detector, losses):
 
 
 def blame(case, top):
-    """Tell how much each column is to blame for each of the top rows.
+    """Return how much each column contributes to the top rows.
 
     Returns
     -------
     shares : ndarray of shape (n_top, n_columns)
-        Rows sum to 1, or to 0 where no column adds more than usual.
+        Rows sum to 1, or to 0 if no column adds more than usual.
     stands_out : ndarray of shape (n_top,)
-        Whether the row is strange in some of its features rather than in all: one
-        adds at least twice as much as they do on average.
+        Whether some feature adds at least twice the average. Otherwise the row is
+        strange as a whole.
     """
     rows = _safe_indexing(case.features, top)
     relative = case.detector.explain(rows, relative=True)
     excess = np.maximum(relative, 0)
     n_features = excess.shape[1]
-    enough = min(2.0, (1 + n_features) / 2)  # of one or two, no more can be asked
+    enough = min(2.0, (1 + n_features) / 2)  # attainable with one or two features
     stands_out = excess.max(axis=1) >= enough * excess.mean(axis=1)
     shares = np.maximum(case.by_column(relative), 0)
     total = shares.sum(axis=1, keepdims=True)
@@ -51,19 +45,19 @@ def blame(case, top):
 
 
 def reasons_and_columns(case, top, shares, stands_out):
-    """Describe the values that made the top rows strange, and the columns.
+    """Describe the values that make the top rows strange, and the columns.
 
-    Rows that are strange as a whole have no column to blame; what is rarest about
-    them is named instead.
+    Rows that are strange as a whole have no column to blame; their rarest values are
+    given instead.
 
     Returns
     -------
     reasons : list of list of dict
-        For each of the top rows, what tells most first.
+        For each of the top rows, the most important reason first.
     blamed : list of dict
-        The columns that are named in the reasons.
+        The columns named in the reasons.
     read : list of dict
-        The columns at the beginning of the table that was read.
+        The first columns of the input table.
     """
     weight = np.where(stands_out[:, None], shares, 0)
     if not stands_out.all():
@@ -75,12 +69,12 @@ def reasons_and_columns(case, top, shares, stands_out):
     described: dict = {}
     reasons: list = [[] for _ in top]
     for j in sorted(named.union(first if same else ())):
-        # A column can be large: one at a time.
+        # One column at a time, because columns can be large.
         column = case.table.column(j)
         described[j] = _describe(column, case.table.names[j], f"c{j}")
         for k in np.flatnonzero((ranked == j).any(axis=1) & (weight[:, j] > 0)):
-            reason = _reason(column, top[k], float(weight[k, j]))
-            reasons[k].append(reason | {"column": described[j]})
+            reason = {"weight": float(weight[k, j]), "column": described[j]}
+            reasons[k].append(reason | column.describe(top[k]))
     for mine in reasons:
         mine.sort(key=lambda reason: -reason["weight"])
     if same:
@@ -92,7 +86,7 @@ def reasons_and_columns(case, top, shares, stands_out):
 
 
 def _rareness(case, rows):
-    """Return how rare each value of some rows is in its column, 0 if unused."""
+    """Return how rare each value of the rows is in its column, 0 if unused."""
     rareness = np.zeros((len(rows), case.table.n_columns))
     for j in np.unique(case.origins):
         column = case.table.column(j)
@@ -101,27 +95,12 @@ def _rareness(case, rows):
 
 
 def _describe(column, name, symbol):
-    return {
-        "name": name,
-        "symbol": symbol,
-        "bars": column.bars,
-        "summary": column.summary,
-        "n_missing": column.n_missing,
-    }
-
-
-def _reason(column, row, weight):
-    mark = column.mark(row)
-    return {
-        "weight": weight,
-        "value": column.show(row),
-        "place": column.place(row),
-        "mark": None if mark is None else round(mark, 1),
-    }
+    facts = {key: getattr(column, key) for key in ("bars", "summary", "n_missing")}
+    return {"name": name, "symbol": symbol} | facts
 
 
 def most_blamed(case, shares):
-    """Return the columns most to blame in several rows, with their mean shares."""
+    """Return the columns with the largest mean shares."""
     if not len(shares):
         return []
     mean = shares.mean(axis=0)
@@ -133,26 +112,26 @@ def most_blamed(case, shares):
     ]
 
 
-# How firm -------------------------------------------------------------------------
+# How stable -----------------------------------------------------------------------
 
 
 def agreement(scores, top):
-    """Tell how far the ensemble's members agree on which rows are strangest.
+    """Measure how far the ensemble members agree on the strangest rows.
 
     Parameters
     ----------
     scores : ndarray of shape (n_members, n_rows)
     top : ndarray of shape (n_top,)
-        The strangest rows of all members together.
+        The strangest rows of the ensemble.
 
     Returns
     -------
     agreement : dict or None
-        None where there is one member, or one row, only. Otherwise "k", how many
-        rows count as a member's own top; "votes", for each of the top rows, of how
-        many members it is; "overlap", the share of its own top that a member has in
-        common with another, on average, and "by_chance", what that would be if they
-        chose at random; "tally", how many of the first k rows have how many votes.
+        None if there is only one member or one row. "k" is the length of a member's
+        own list of strangest rows; "votes", the number of members that list each of
+        the top rows; "overlap", the mean share of its list that a member has in
+        common with another, and "by_chance", the same for random lists; "tally", the
+        number of the first k rows by number of votes.
     """
     n_members, n_rows = scores.shape
     if n_members < 2 or n_rows < 2:
@@ -179,15 +158,9 @@ def agreement(scores, top):
 
 
 def map_of(case, losses, flagged, order, n_top):
-    """Draw the rows, or a sample with all top ones, by their principal components.
+    """Lay out the top rows and all others, or a sample, by principal components.
 
-    Parameters
-    ----------
-    case : Case
-    losses, flagged : ndarray of shape (n_rows,)
-    order : ndarray of shape (n_rows,)
-        The rows, strangest first.
-    n_top : int
+    `order` lists the rows, strangest first.
     """
     n = len(losses)
     top = order[:n_top]
@@ -195,10 +168,8 @@ def map_of(case, losses, flagged, order, n_top):
     if n > N_DOTS:
         sample = np.random.default_rng(0).choice(n, N_DOTS, replace=False)
     shown = np.union1d(sample, top)
-    rows = case.detector._validate_new(_safe_indexing(case.features, shown))
-    points, variance = _components(
-        case.detector.scaler_.transform(rows), np.isin(shown, sample)
-    )
+    rows = case.detector._scaled(_safe_indexing(case.features, shown))
+    points, variance = _components(rows, np.isin(shown, sample))
     place = np.empty(n, dtype=np.intp)
     place[order] = np.arange(n)
     place = place[shown]  # 0 for the strangest row
@@ -209,13 +180,13 @@ def map_of(case, losses, flagged, order, n_top):
 
 
 def _components(rows, counts):
-    """Project rows on the first two principal components of those that count.
+    """Project rows on two principal components, fitted to those that count.
 
     Returns
     -------
     points : ndarray of shape (n, 2)
     variance : list of two floats
-        The components' shares of the variance.
+        The explained variance ratios.
     """
     points, variance = np.zeros((len(rows), 2)), np.zeros(2)
     varies = np.ptp(rows[counts], axis=0) > 0
@@ -227,11 +198,11 @@ def _components(rows, counts):
     return points, variance.tolist()
 
 
-# The training ---------------------------------------------------------------------
+# The training history -------------------------------------------------------------
 
 
 def kept_moments(detector):
-    """Return by what the training is counted, and when networks were kept."""
+    """Return the unit of training time, and when checkpoints were kept."""
     if hasattr(detector, "best_updates_"):
         return "update", detector.best_updates_
     if hasattr(detector, "best_epochs_"):

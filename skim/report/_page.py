@@ -1,66 +1,87 @@
-"""Write the page."""
+"""Gathering the content of the report and writing the file."""
+
+from __future__ import annotations
 
 import base64
 import hashlib
 import os
 from collections import Counter
+from collections.abc import Iterable
 from numbers import Integral
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import skim
+from skim._training._mixture import fit_two_gaussians, thinned
 from skim._utils import replacing
 from skim.report import _findings, _text
 from skim.report._charts import distribution, trajectory
 from skim.report._model import Case
 from skim.report._table import STRIP
 
-MAX_TOP = 500  # or the page becomes too large
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.pipeline import Pipeline
+
+    from skim._detectors._base import IMDetector
+
+MAX_TOP = 500  # keeps the page small
 N_TREATMENTS = 8  # counted by name
 
 
-def write_report(model, X, path, *, title=None, source=None, ids=None, top=50):
-    """Write a page of HTML about a fitted detector and its data.
+def write_report(
+    model: IMDetector | Pipeline,
+    X: ArrayLike | pd.DataFrame,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    source: str | None = None,
+    ids: Iterable[object] | None = None,
+    top: int = 50,
+) -> Path:
+    """Write an HTML report on a fitted detector and its data.
 
-    The page needs no other file and no network. It shows how the columns were
-    treated, the distribution of the losses with the threshold, the strangest rows
-    and the columns that made them so, the course of the training, a map of the data
-    and how far the members of the ensemble agree. The same input gives the same
-    page, byte for byte.
+    The report is a single self-contained HTML file. It shows the distribution of the
+    losses and the threshold, a map of the data, the strangest rows and the columns
+    that make them so, the agreement between the ensemble members, the training
+    history, and how the columns were treated. The same input always gives the same
+    file.
 
-    Read more in :doc:`its page </report>`.
+    Read more in the :doc:`User Guide </report>`.
 
     Parameters
     ----------
     model : detector or Pipeline
-        A fitted detector of skim, or a fitted :class:`sklearn.pipeline.Pipeline`
-        whose last step is one.
+        A fitted skim detector, or a fitted :class:`sklearn.pipeline.Pipeline` that
+        ends with one.
 
     X : DataFrame or array-like of shape (n_samples, n_features)
-        The rows to report on, as they would be given to the model: usually the
-        training data, but other rows will do.
+        The rows to report on, in the form the model expects. Usually the training
+        data, but any other rows will do.
 
     path : str or path-like
-        The file to write. It is written whole or not at all.
+        The file to write. It is written completely or not at all.
 
     title : str, default=None
-        The page's heading. By default, it names the source.
+        The title of the page. By default, it names the source.
 
     source : str, default=None
-        Where the data comes from, such as the name of its file.
+        Where the data comes from, such as a file name.
 
     ids : sequence of length n_samples, default=None
-        Names of the rows. By default, the index of a pandas frame, or else the
-        positions of the rows, counted from 0.
+        Names of the rows. By default, the index of a pandas DataFrame, or else the
+        row positions, starting from 0.
 
     top : int, default=50
-        Number of rows in the list of the strangest, at most 500.
+        Number of rows to list, at most 500.
 
     Returns
     -------
     path : Path
-        The file that was written.
+        The file written.
 
     Examples
     --------
@@ -77,16 +98,16 @@ def write_report(model, X, path, *, title=None, source=None, ids=None, top=50):
     wine.html True
     """
     environment = _environment()
-    if not isinstance(top, Integral) or not 1 <= int(top) <= MAX_TOP:
+    if not isinstance(top, Integral) or not 1 <= top <= MAX_TOP:
         raise ValueError(f"top must be an integer from 1 to {MAX_TOP}, not {top!r}.")
     path = _check_path(path)
     case = Case(model, X)
-    ids = case.read.row_names() if ids is None else list(ids)
-    if len(ids) != case.read.n_rows:
+    names = case.read.row_names() if ids is None else list(ids)
+    if len(names) != case.read.n_rows:
         raise ValueError(
-            f"ids has {len(ids)} names, but X has {case.read.n_rows} rows."
+            f"ids has {len(names)} names, but X has {case.read.n_rows} rows."
         )
-    content = _content(case, ids, int(top))
+    content = _content(case, names, top)
     if title is None:
         title = "Outlier report" if source is None else f"Outliers in {source}"
     page = environment.get_template("report.html").render(
@@ -97,10 +118,10 @@ def write_report(model, X, path, *, title=None, source=None, ids=None, top=50):
 
 
 def _content(case, ids, n_top):
-    """Gather what the template shows."""
+    """Return the variables of the template."""
     detector = case.detector
     scores, scores_by_member = detector._score_by_member(case.features)
-    flagged = detector._labels(scores) == -1
+    flagged = scores < detector.offset_
     losses = -scores
     order = np.argsort(scores, kind="stable")
     top = order[:n_top]
@@ -108,7 +129,7 @@ def _content(case, ids, n_top):
     reasons, blamed, read = _findings.reasons_and_columns(case, top, shares, stands_out)
     agreement = _findings.agreement(scores_by_member, top)
     threshold = float(-detector.offset_)
-    mixture = _findings.mixture_of(detector)
+    mixture = fit_two_gaussians(thinned(-detector.training_scores_))
     by, kept = _findings.kept_moments(detector)
     return {
         "detector": detector,
@@ -143,7 +164,6 @@ def _content(case, ids, n_top):
         "n_standing_out": int(stands_out.sum()),
         "agreement": agreement,
         "trajectory": trajectory(detector.history_, by, kept),
-        "separation": detector.history_["separation"],
         "map": _findings.map_of(case, losses, flagged, order, len(top)),
         "levels": _findings.LEVELS,
         "strip": STRIP,
@@ -151,14 +171,14 @@ def _content(case, ids, n_top):
 
 
 def _tally(treatments):
-    """Count the columns that were treated alike."""
+    """Count the columns by treatment."""
     tally = Counter(treatments).most_common(N_TREATMENTS)
     rest = len(treatments) - sum(n for _, n in tally)
-    return [*tally, ("otherwise", rest)] if rest else tally
+    return [*tally, ("other", rest)] if rest else tally
 
 
 def _settings(detector):
-    """Return the parameters, as text that is the same in every run."""
+    """Return the parameters as text that does not vary between runs."""
     plain = (str, int, float, bool, type(None))
     return {
         name: repr(value) if isinstance(value, plain) else type(value).__name__
@@ -193,29 +213,29 @@ def _environment():
     }
     style, _, _ = loader.get_source(environment, "style.css")
     script, _, _ = loader.get_source(environment, "script.js")
-    # The browser is told to run this script and no other.
+    # The browser is told to run only this script.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals |= {"style": style, "script": script, "script_hash": digest}
     return environment
 
 
 def _check_path(path):
-    """Find out before the work is done whether its result can be written."""
+    """Raise early if the file cannot be written."""
     path = Path(path)
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} to write to.")
+        raise FileNotFoundError(f"The folder {path.parent} does not exist; create it.")
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file to write.")
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise PermissionError(f"{path} cannot be written; name another file.")
+        raise PermissionError(f"{path} cannot be written; choose another file.")
     return path
 
 
 def _write(path, page):
-    """Write a file whole or not at all."""
+    """Write the file completely or not at all."""
     try:
         with replacing(path) as draft:
-            # Text of foreign files may hold what UTF-8 cannot.
+            # Text in the data may not be valid Unicode.
             draft.write_bytes(page.encode("utf-8", "replace"))
     except OSError as error:
         raise OSError(f"{path} could not be written: {error.strerror}.") from error

@@ -1,7 +1,7 @@
 "use strict";
 
-// Without this script the page is complete; with it, the table can be sorted and
-// searched.
+// The page is complete without this script, which makes the table sortable and
+// searchable.
 (() => {
   const table = document.getElementById("top-table");
   const headers = [...table.tHead.rows[0].cells];
