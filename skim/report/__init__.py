@@ -1,4 +1,4 @@
-"""A page of HTML about a fitted detector and its data."""
+"""HTML reports on fitted detectors and their data."""
 
 from skim.report._page import write_report
 

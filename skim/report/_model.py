@@ -1,4 +1,4 @@
-"""A detector, alone or at the end of a pipeline, and the table it looks at."""
+"""A detector, alone or at the end of a pipeline, and the table to report on."""
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -10,7 +10,7 @@ from skim.report._table import Table
 
 
 class Case:
-    """A fitted model and a table for it, taken apart.
+    """A fitted model and a table, split into the parts that a report needs.
 
     Parameters
     ----------
@@ -23,15 +23,14 @@ class Case:
     read : Table
         The columns of `X`.
     features : DataFrame or ndarray of shape (n_rows, n_features)
-        What the detector is given.
+        The input of the detector.
     table : Table
-        The columns that rows are explained by: those of `X`, or the features where
-        it cannot be told which column is behind each.
+        The columns used in explanations: those of `X`, or the features if they
+        cannot be traced back to columns.
     origins : ndarray of shape (n_features,)
-        The position in `table` of the column behind each feature.
+        The position in `table` of the column that each feature comes from.
     decisions : list
-        What an encoder did with each column: its name, treatment and reason. Empty
-        if there is none that tells.
+        Name, treatment and reason for each column, if an encoder provides them.
     """
 
     def __init__(self, model, X):
@@ -52,7 +51,7 @@ class Case:
 
     def _check_shape(self, model):
         if not self.read.n_rows:
-            raise ValueError("X has no rows, so there is nothing to report on.")
+            raise ValueError("X has no rows; pass at least one.")
         n_columns = self.read.n_columns
         expected = getattr(model, "n_features_in_", n_columns)
         if n_columns != expected:
@@ -62,7 +61,7 @@ class Case:
             )
 
     def _trace(self, transformer, steps):
-        """Find the column behind each feature."""
+        """Find the column that each feature comes from."""
         n_features = self.detector.n_features_in_
         names = feature_names(transformer, self.detector)
         origins = names
@@ -80,7 +79,7 @@ class Case:
         self.table = Table(self.features, names)
 
     def by_column(self, values):
-        """Sum the columns of `values`, one a feature, over those of the table."""
+        """Sum `values`, with one column per feature, over the columns of the table."""
         sums = np.zeros((self.table.n_columns, len(values)))
         np.add.at(sums, self.origins, values.T)
         return sums.T
@@ -94,7 +93,7 @@ def _split(model):
         steps = [step for _, step in before if step not in (None, "passthrough")]
     if not isinstance(detector, IMDetector):
         raise TypeError(
-            "model must be a fitted detector of skim, or a Pipeline that ends with "
-            f"one, not {type(detector).__name__}."
+            "model must be a fitted skim detector, or a Pipeline that ends with one, "
+            f"not {type(detector).__name__}."
         )
     return steps, detector

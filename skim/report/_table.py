@@ -1,4 +1,4 @@
-"""A table of whatever kind, one column at a time."""
+"""Access to tables of any kind, one column at a time."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -11,28 +11,28 @@ from skim.report._charts import MAX_VALUE, bar_path, limits
 from skim.report._text import count, date, number, percent, rows, shorten
 
 N_BINS = 24
-N_CATEGORIES = 12  # with a bar; rarer ones are marked beside them
-STRIP = (120, 28)  # size of a small picture of a column
+N_CATEGORIES = 12  # with a bar each
+STRIP = (120, 28)  # size of a column's histogram
 
 
 class Table:
-    """The columns of a pandas or polars frame, or of an array.
+    """The columns of a pandas or polars DataFrame, or of an array.
 
     Parameters
     ----------
     data : DataFrame or array-like of shape (n_rows, n_columns)
     names : list of str, default=None
-        Names of the columns. By default, the frame's own, or x0, x1, ...
+        Names of the columns. By default, those of the DataFrame, or x0, x1, ...
     """
 
     def __init__(self, data, names=None):
         if issparse(data):
-            raise TypeError("X is sparse; give a table or an array instead.")
+            raise TypeError("X is sparse; pass a dense table or array.")
         if not hasattr(data, "columns"):
             data = np.asarray(data)
         if len(data.shape) != 2:
             raise ValueError(
-                f"X must have rows and columns, but its shape is {tuple(data.shape)}."
+                f"X must be two-dimensional, but its shape is {tuple(data.shape)}."
             )
         self.data = data
         self.n_rows, self.n_columns = data.shape
@@ -43,12 +43,12 @@ class Table:
         self.names = [str(name) for name in names]
 
     def row_names(self):
-        """Return the index of a pandas frame, or else the positions of the rows."""
+        """Return the index of a pandas DataFrame, or else the row positions."""
         index = getattr(self.data, "index", None)
         return range(self.n_rows) if index is None else index
 
     def column(self, j):
-        """Return the j-th column, ready to be asked about its values."""
+        """Return the j-th column."""
         if hasattr(self.data, "iloc"):
             column = self.data.iloc[:, j]
         elif hasattr(self.data, "to_series"):
@@ -66,7 +66,7 @@ class Table:
 
 
 def _missing(column, values):
-    if hasattr(column, "isna"):  # knows of pandas.NA, which is not equal to itself
+    if hasattr(column, "isna"):  # handles pandas.NA
         return np.asarray(column.isna(), dtype=bool)
     if values.dtype.kind in "fmM":
         return np.isnan(values)
@@ -76,19 +76,19 @@ def _missing(column, values):
 
 
 def _all_numbers(values):
-    """Whether objects are numbers, as in integer columns with missing values."""
+    """Whether objects are numbers, as in nullable integer columns."""
     if values.dtype.kind != "O" or not len(values):
         return False
     return all(isinstance(v, Real) and not isinstance(v, bool) for v in values)
 
 
 class Column(ABC):
-    """A column, and where a value lies in its distribution.
+    """A column, and where each value lies in its distribution.
 
     Attributes
     ----------
     bars : str
-        Path of its histogram, of the size `STRIP`.
+        SVG path of the histogram, of size `STRIP`.
     summary : str
         The distribution in words.
     """
@@ -101,39 +101,37 @@ class Column(ABC):
 
     @abstractmethod
     def _show(self, i):
-        """Return a value that is not missing as text."""
+        """Return the text of a value that is not missing."""
 
     @abstractmethod
     def _place(self, i):
-        """Say where a value that is not missing lies among all."""
+        """Describe where a value that is not missing lies."""
 
     @abstractmethod
     def _rarity(self, i):
-        """Return the share of rows with a value like that, which is not missing."""
+        """Return the share of rows with such a value, which is not missing."""
 
     @abstractmethod
     def _mark(self, i):
-        """Return where to mark a value that is not missing."""
+        """Return where on the histogram a value that is not missing lies."""
 
-    def show(self, i):
-        """Return the value in row `i` as text."""
-        return "missing" if self._missing[i] else self._show(i)
-
-    def place(self, i):
-        """Say where the value in row `i` lies among all."""
+    def describe(self, i):
+        """Return the value in row `i` as text, its place and its mark, if any."""
         if self._missing[i]:
-            return f"missing in {percent(self.n_missing / self.n_rows)} of rows"
-        return self._place(i)
+            share = percent(self.n_missing / self.n_rows)
+            return {
+                "value": "missing",
+                "place": f"missing in {share} of rows",
+                "mark": None,
+            }
+        mark = round(self._mark(i), 1)
+        return {"value": self._show(i), "place": self._place(i), "mark": mark}
 
     def rarity(self, i):
-        """Return the share of rows whose value is as rare as that in row `i`."""
+        """Return the share of rows with a value like the one in row `i`."""
         if self._missing[i]:
             return self.n_missing / self.n_rows
         return self._rarity(i)
-
-    def mark(self, i):
-        """Return where to mark the value in row `i`, if it can be."""
-        return None if self._missing[i] else self._mark(i)
 
 
 class Numbers(Column):
@@ -143,7 +141,7 @@ class Numbers(Column):
         super().__init__(values, missing)
         self._numeric = numeric
         self._write = write
-        self._order = np.argsort(numeric, kind="stable")  # what is missing comes last
+        self._order = np.argsort(numeric, kind="stable")  # missing values come last
         self._sorted = numeric[self._order]
         self._sorted = self._sorted[: len(values) - int(np.isnan(numeric).sum())]
         drawn = self._sorted[np.isfinite(self._sorted)]
@@ -168,7 +166,7 @@ class Numbers(Column):
         return self._write(self._values[i])
 
     def _around(self, i):
-        """Return how many values are below, and how many above."""
+        """Return the number of smaller and of larger values."""
         value = self._numeric[i]
         below = int(np.searchsorted(self._sorted, value, side="left"))
         above = int(np.searchsorted(self._sorted, value, side="right"))
@@ -184,9 +182,9 @@ class Numbers(Column):
         if n - below - above > n / 2:
             return f"as in {percent((n - below - above) / n)} of rows"
         if below == n - 1:
-            return "the highest of all"
+            return "the highest value"
         if above == n - 1:
-            return "the lowest of all"
+            return "the lowest value"
         if below >= above:
             return f"above {percent(below / n)} of rows"
         return f"below {percent(above / n)} of rows"
@@ -198,7 +196,7 @@ class Numbers(Column):
 
 
 class Categories(Column):
-    """A column of anything else; values that look alike are the same."""
+    """A column of anything else, with values compared as text."""
 
     def __init__(self, values, missing):
         super().__init__(values, missing)
@@ -207,7 +205,7 @@ class Categories(Column):
         self._bar_of = {name: k for k, (name, _) in enumerate(common)}
         heights = [n for _, n in common]
         if len(self._counts) > len(common):
-            heights.append(0)  # room for the mark of a rarer value
+            heights.append(0)  # room to mark rarer values
         self._n_bars = len(heights)
         self.bars = bar_path(heights, *STRIP, gap=2)
 

@@ -1,57 +1,19 @@
-from typing import NamedTuple
-
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import make_pipeline
 
 from skim import IMAutoencoderDetector
 from skim.report import write_report
+from skim.tables import TableEncoder
 
 SCRIPT = "<script>document.title = 'taken over'</script>"
 HOSTILE = '</script><b title="x">&amp;'
 
 
-class Decision(NamedTuple):
-    column: str
-    treatment: str
-    reason: str
-
-
-class OneHot(TransformerMixin, BaseEstimator):
-    """Numbers as they are, a feature for every value of anything else."""
-
-    def fit(self, X, y=None):
-        self.n_features_in_ = X.shape[1]
-        self.values_ = {}
-        self.decisions_ = []
-        origins = []
-        for name in X.columns:
-            values = [None]
-            if X[name].dtype.kind not in "if":
-                values = sorted(X[name].unique())
-            self.values_[name] = values
-            treatment = "number" if values == [None] else "category"
-            self.decisions_.append(
-                Decision(name, treatment, f"{len(values)} features of {name}")
-            )
-            origins += [name] * len(values)
-        self.origins_ = np.array(origins, dtype=object)
-        return self
-
-    def transform(self, X):
-        features = [
-            X[name] if value is None else X[name] == value
-            for name, values in self.values_.items()
-            for value in values
-        ]
-        return np.stack(features, axis=1).astype(np.float64)
-
-
 @pytest.fixture(scope="session")
 def people():
-    """A table of 120 rows; row "p7" has a colour, and "p3" a height, of its own."""
+    """A table of 120 rows; row "p7" has a unique colour, "p3" an extreme height."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
         {
@@ -68,13 +30,13 @@ def people():
 
 @pytest.fixture(scope="session")
 def fitted(people):
-    """A pipeline, fitted to the table of people."""
+    """A pipeline fitted to the table."""
     detector = IMAutoencoderDetector(epochs=40, contamination=0.05, random_state=0)
-    return make_pipeline(OneHot(), detector).fit(people)
+    return make_pipeline(TableEncoder(max_levels=3), detector).fit(people)
 
 
 @pytest.fixture(scope="session")
 def page(tmp_path_factory, fitted, people):
-    """The page about them."""
+    """The report on the table."""
     path = tmp_path_factory.mktemp("report") / "people.html"
     return write_report(fitted, people, path, source="people & more.csv", top=20)

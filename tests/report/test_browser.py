@@ -23,7 +23,7 @@ def browser():
 
 @pytest.fixture
 def visit(browser, page):
-    """Opens the page; what the browser complained of is in its `complaints`."""
+    """Opens the page, with console messages in `complaints`."""
     contexts = []
 
     def visit(**options):
@@ -42,7 +42,7 @@ def visit(browser, page):
 
 
 def ranks(tab):
-    """The ranks of the rows that are shown, from top to bottom."""
+    """The ranks of the visible rows, from top to bottom."""
     rows = tab.locator("#top-table tbody tr:visible td:first-child")
     return [int(text) for text in rows.all_inner_texts()]
 
@@ -51,22 +51,21 @@ def header(tab, name):
     return tab.get_by_role("columnheader", name=name)
 
 
-def test_it_opens_without_complaint_and_asks_the_network_for_nothing(visit, page):
+def test_the_page_opens_without_errors_or_network_requests(visit, page):
     tab = visit()
     tab.get_by_role("button", name="Show all").click()
     assert tab.complaints == []
-    assert [url for url in tab.requests if not url.startswith("data:")] == [
-        page.as_uri()
-    ]
+    requests = [url for url in tab.requests if not url.startswith("data:")]
+    assert requests == [page.as_uri()]
 
 
-def test_a_script_in_the_data_is_shown_and_not_run(visit):
+def test_a_script_in_the_data_is_shown_but_not_run(visit):
     tab = visit()
     assert tab.title() == "Outliers in people & more.csv"
     assert tab.get_by_text(SCRIPT, exact=True).first.is_visible()
 
 
-def test_no_script_but_its_own_could_run(visit):
+def test_the_page_runs_only_its_own_script(visit):
     tab = visit()
     tab.evaluate(
         "document.body.insertAdjacentHTML('beforeend',"
@@ -91,7 +90,7 @@ def test_sorting_by_click(visit):
     assert tab.get_by_role("status").inner_text() == "Sorted by Loss, descending."
 
 
-def test_names_with_numbers_are_sorted_as_numbers(visit):
+def test_names_with_numbers_are_sorted_numerically(visit):
     tab = visit()
     tab.get_by_role("button", name="Row", exact=True).click()
     names = tab.locator("#top-table tbody th").all_inner_texts()
@@ -139,14 +138,14 @@ def test_all_rows_can_be_shown(visit):
     assert tab.evaluate("document.activeElement.id") == "rank-11"
 
 
-def test_all_rows_are_there_without_javascript(visit):
+def test_all_rows_are_visible_without_javascript(visit):
     tab = visit(java_script_enabled=False)
     assert ranks(tab) == list(range(1, 21))
     assert not tab.locator("#search").is_visible()
 
 
 @pytest.mark.parametrize("width", [320, 375, 768, 1280])
-def test_it_is_no_wider_than_the_screen(visit, width):
+def test_the_page_fits_the_screen(visit, width):
     tab = visit(viewport={"width": width, "height": 700}, is_mobile=width < 700)
     tab.get_by_role("button", name="Show all").click()
     for details in tab.locator("details:not([open]) summary").all():
@@ -154,7 +153,7 @@ def test_it_is_no_wider_than_the_screen(visit, width):
     assert tab.evaluate("document.documentElement.scrollWidth") == width
 
 
-def test_a_phone_keeps_the_table_a_table(visit):
+def test_the_table_keeps_its_roles_on_a_phone(visit):
     tab = visit(viewport={"width": 375, "height": 700}, is_mobile=True)
     table = tab.get_by_role("table").first
     assert table.get_by_role("columnheader").count() == 5
