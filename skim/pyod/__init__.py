@@ -1,4 +1,4 @@
-"""skim's detectors for PyOD, and PyOD's detectors for scikit-learn."""
+"""skim detectors for PyOD, and PyOD detectors for scikit-learn."""
 
 try:
     from pyod.models.base import BaseDetector as _BaseDetector  # noqa: F401

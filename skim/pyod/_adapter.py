@@ -1,8 +1,12 @@
-"""PyOD's detectors as scikit-learn estimators: low scores and -1 for outliers."""
+"""PyOD detectors as scikit-learn estimators: low scores and -1 for outliers."""
+
+from __future__ import annotations
 
 import inspect
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from pyod.models.base import BaseDetector
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -13,17 +17,16 @@ from skim._detectors._verdict import ThresholdMixin, between
 class PyODDetector(ThresholdMixin, BaseEstimator):
     """A PyOD detector as a scikit-learn outlier detector.
 
-    Scores and labels have scikit-learn's signs, 0 is the threshold of
-    `decision_function`, and data is validated the way scikit-learn does it.
+    Scores and labels follow scikit-learn's conventions, the threshold of
+    `decision_function` is 0, and input is validated as in scikit-learn.
 
-    Read more in :doc:`/pyod`.
+    Read more in the :doc:`User Guide </pyod>`.
 
     Parameters
     ----------
     detector : BaseDetector
-        A PyOD detector that learns from a table without labels. A clone of it is
-        fitted. Its parameters are parameters of this estimator as well, with
-        ``detector__`` before their names.
+        An unsupervised PyOD detector. A clone of it is fitted. Its parameters are
+        available as nested parameters, with the prefix ``detector__``.
 
     Attributes
     ----------
@@ -32,14 +35,14 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
 
     offset_ : float
         Threshold: ``decision_function = score_samples - offset_``. It is the
-        negated `threshold_` of the detector; with a PyThresh object as
-        `contamination`, it lies half-way between the training scores of inliers
-        and outliers.
+        negated `threshold_` of the detector, or, with a PyThresh object as
+        `contamination`, the midpoint between the training scores of inliers and
+        outliers.
 
     training_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, the negated `decision_scores_` of the
-        detector. Some detectors, such as kNN and LOF, leave out the row itself
-        here, and `score_samples` of the same row differs.
+        Scores of the training data, the negated `decision_scores_` of the detector.
+        They may differ from `score_samples` for detectors such as kNN and LOF, which
+        do not count a training row as its own neighbour.
 
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -50,8 +53,8 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
 
     See Also
     --------
-    from_pyod : Makes one.
-    skim.ALTBIDetector : One of skim's detectors, which need no adapter.
+    from_pyod : Wrap a PyOD detector.
+    skim.ALTBIDetector : A detector with the scikit-learn interface.
 
     Examples
     --------
@@ -66,11 +69,11 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
 
     _parameter_constraints: dict = {"detector": [BaseDetector]}
 
-    def __init__(self, detector):
+    def __init__(self, detector: BaseDetector):
         self.detector = detector
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit a clone of the detector to unlabelled data.
 
         Parameters
@@ -86,13 +89,12 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        # A fit that fails must not leave an estimator that counts as fitted.
+        # A failed fit must not leave the estimator fitted.
         self.__dict__.pop("offset_", None)
         X = validate_data(self, X, ensure_min_samples=2)
         if "y" in _required(self.detector.fit):
             raise ValueError(
-                f"{self._name()} learns from labels; "
-                "take a PyOD detector that can be fitted without."
+                f"{self._name()} requires labels; use an unsupervised PyOD detector."
             )
         self.detector_ = clone(self.detector).fit(X)
         self.training_scores_ = self._negated(self.detector_.decision_scores_, X)
@@ -102,8 +104,8 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
     def __sklearn_is_fitted__(self):
         return hasattr(self, "offset_")
 
-    def score_samples(self, X):
-        """Score rows: the lower, the more of an outlier.
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Score rows: the lower, the more abnormal.
 
         Parameters
         ----------
@@ -123,17 +125,17 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
         return type(self.detector).__name__
 
     def _negated(self, scores, X):
-        """Turn PyOD's scores of the rows of `X` into scikit-learn's."""
+        """Return PyOD's scores for `X` with scikit-learn's sign."""
         scores = -np.asarray(scores, dtype=np.float64).ravel()
         if len(scores) != len(X):
             raise ValueError(
-                f"{self._name()} gave {len(scores)} scores for {len(X)} rows."
+                f"{self._name()} returned {len(scores)} scores for {len(X)} rows."
             )
         n_missing = np.count_nonzero(np.isnan(scores))
         if n_missing:
             raise ValueError(
-                f"{self._name()} gave NaN as the score of {n_missing} of {len(X)} "
-                "rows; change its parameters or the features."
+                f"{self._name()} returned NaN scores for {n_missing} of {len(X)} rows; "
+                "change its parameters or the features."
             )
         return scores
 
@@ -145,15 +147,15 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
             offset = self._offset_of_labels()
         if not np.isfinite(offset):
             raise ValueError(
-                f"{self._name()} found no finite threshold; "
-                "change its parameters or the features."
+                f"The threshold of {self._name()} is {offset}, not finite; change its "
+                "parameters or the features."
             )
         return offset
 
     def _offset_of_labels(self):
-        """Return what parts the labels that a PyThresh object gave.
+        """Return a threshold that reproduces the labels of a PyThresh object.
 
-        Its own threshold is on a scale that only the object knows.
+        The object's own threshold is on a scale of its own.
         """
         is_outlier = self.detector_.labels_ == 1
         below = self.training_scores_[is_outlier].max(initial=-np.inf)
@@ -165,8 +167,8 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
         if above <= below:
             name = type(self.detector_.contamination).__name__
             raise ValueError(
-                f"The labels of {name} are not those of any threshold; "
-                "give the detector another contamination."
+                f"No threshold reproduces the labels of {name}; give the detector "
+                "another contamination."
             )
         return between(below, above)
 
@@ -176,18 +178,18 @@ def _required(method):
     return [each.name for each in parameters if each.default is each.empty]
 
 
-def from_pyod(detector):
-    """Turn a PyOD detector into a scikit-learn outlier detector.
+def from_pyod(detector: BaseDetector) -> PyODDetector:
+    """Wrap a PyOD detector as a scikit-learn outlier detector.
 
     Parameters
     ----------
     detector : BaseDetector
-        An instance of a PyOD detector that learns from a table without labels.
+        An instance of an unsupervised PyOD detector.
 
     Returns
     -------
     estimator : PyODDetector
-        The unfitted estimator; a clone of `detector` is fitted by its `fit`.
+        The unfitted estimator, whose `fit` fits a clone of `detector`.
 
     Examples
     --------
@@ -202,5 +204,7 @@ def from_pyod(detector):
     if not isinstance(detector, BaseDetector):
         is_class = isinstance(detector, type)
         hint = f"; did you mean {detector.__name__}()?" if is_class else "."
-        raise TypeError(f"from_pyod takes a PyOD detector, not {detector!r}{hint}")
+        raise TypeError(
+            f"detector must be a PyOD detector instance, not {detector!r}{hint}"
+        )
     return PyODDetector(detector)

@@ -1,32 +1,69 @@
-"""skim's detectors as PyOD detectors: high scores and label 1 for outliers."""
+"""skim detectors as PyOD detectors: high scores and label 1 for outliers."""
 
-from typing import Any
+from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from pyod.models.base import BaseDetector
 from sklearn.utils.validation import check_is_fitted
 
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
-from skim.pyod._parameters import documents_parameters, takes_parameters_of
+from skim.pyod._parameters import documented, takes_parameters_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FITTED = ("detector_", "decision_scores_", "labels_", "threshold_")
 
 
 class PyODIMDetector(BaseDetector):
-    """Base class of skim's detectors for PyOD.
+    """Base class of skim's PyOD detectors.
 
     Warning: this class should not be used directly. Use derived classes instead.
+
+    Parameters
+    ----------
+    contamination : float or PyThresh object, default=0.1
+        Share of outliers in the training data, in (0, 0.5], which sets the
+        threshold, or an object that finds the threshold from the training scores,
+        such as ``pyod.models.thresholds.IQR()``.
+
+    Attributes
+    ----------
+    decision_scores_ : ndarray of shape (n_samples,)
+        Scores of the training data, high for outliers.
+
+    threshold_ : float
+        Rows with a higher score are outliers. With a PyThresh object, this is the
+        threshold of that object, on a scale of its own.
+
+    labels_ : ndarray of shape (n_samples,)
+        Labels of the training data: 0 for inliers, 1 for outliers.
+
+    detector_ : object
+        The fitted skim detector, with `history_` and more. Its own threshold is not
+        used.
+
+    n_features_in_ : int
+        Number of features seen during `fit`.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen during `fit`. Defined only when `X` has
+        feature names that are all strings.
     """
 
     _detector_class: type[Any]
 
-    def __init__(self, *, contamination, **params):
+    def __init__(self, *, contamination: float | Any, **params: Any):
         params = self._detector_class(**params).get_params(deep=False)
         for name, value in params.items():
             setattr(self, name, value)
         super().__init__(contamination=contamination)
 
     @classmethod
-    def paper(cls, *, contamination=0.1, **params):
+    def paper(cls, *, contamination: float | Any = 0.1, **params: Any) -> Self:
         """Make a detector with the settings of the original method.
 
         Parameters
@@ -35,7 +72,7 @@ class PyODIMDetector(BaseDetector):
             As in the constructor.
 
         **params : dict
-            Parameters to set otherwise.
+            Parameters that override these settings.
 
         Returns
         -------
@@ -46,11 +83,11 @@ class PyODIMDetector(BaseDetector):
 
     @classmethod
     def _like(cls, detector, contamination):
-        """Make a detector with the parameters of a skim detector."""
+        """Return a detector with the parameters of a skim detector."""
         params = detector.get_params(deep=False)
         return cls(**(params | {"contamination": contamination}))
 
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit the detector to unlabelled data.
 
         Parameters
@@ -68,14 +105,14 @@ class PyODIMDetector(BaseDetector):
         """
         params = self.get_params(deep=False)
         before = self.__dict__.get("detector_") if params.get("warm_start") else None
-        # A fit that fails must not leave a detector that counts as fitted.
+        # A failed fit must not leave the detector fitted.
         for name in FITTED:
             self.__dict__.pop(name, None)
         if not self._check_contamination():
-            params["contamination"] = "auto"  # is not used
+            params["contamination"] = "auto"  # not used
         detector = before or self._detector_class()
         detector.set_params(**params).fit(X)
-        # Of labels, PyOD would take the number of classes for predict_proba.
+        # With labels, PyOD would take their number of classes in predict_proba.
         self._set_n_classes(None)
         self.detector_ = detector
         self.decision_scores_ = -detector.training_scores_
@@ -83,9 +120,9 @@ class PyODIMDetector(BaseDetector):
         return self
 
     def _check_contamination(self):
-        """Return whether `contamination` is a number; else it is a thresholder."""
+        """Return whether `contamination` is a number rather than a thresholder."""
         given = self.contamination
-        is_number = isinstance(given, (float, int))  # as PyOD asks
+        is_number = isinstance(given, (float, int))  # as in PyOD
         if is_number:
             is_valid = 0 < given <= 0.5
         else:
@@ -97,8 +134,8 @@ class PyODIMDetector(BaseDetector):
             )
         return is_number
 
-    def decision_function(self, X):
-        """Score rows: the higher, the more of an outlier.
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Score rows: the higher, the more abnormal.
 
         Parameters
         ----------
@@ -108,13 +145,15 @@ class PyODIMDetector(BaseDetector):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            The loss of each row, averaged over the members and the kept moments
-            of training: skim's ``-score_samples(X)``.
+            The loss of each row, averaged over the ensemble members and the
+            checkpoints: ``-score_samples(X)`` of the skim detector.
         """
         check_is_fitted(self, FITTED)
         return -self.detector_.score_samples(X)
 
-    def explain(self, X, *, relative=False, as_frame=False):
+    def explain(
+        self, X: ArrayLike, *, relative: bool = False, as_frame: bool = False
+    ) -> NDArray[np.float64] | pd.DataFrame:
         """Split each row's score over its features.
 
         Parameters
@@ -123,7 +162,7 @@ class PyODIMDetector(BaseDetector):
             Rows to explain.
 
         relative : bool, default=False
-            Whether to subtract what each feature contributes in a usual row of
+            Whether to subtract what each feature contributes in a typical row of
             the training data.
 
         as_frame : bool, default=False
@@ -132,68 +171,37 @@ class PyODIMDetector(BaseDetector):
         Returns
         -------
         contributions : ndarray or DataFrame of shape (n_samples, n_features)
-            What each feature adds to ``decision_function(X)``, as
-            :meth:`skim.ALTBIDetector.explain` has it.
+            What each feature adds to ``decision_function(X)``; see
+            :meth:`skim.ALTBIDetector.explain`.
         """
         check_is_fitted(self, FITTED)
         return self.detector_.explain(X, relative=relative, as_frame=as_frame)
 
     @property
-    def n_features_in_(self):
+    def n_features_in_(self) -> int:
         """Number of features seen during `fit`."""
         return self.detector_.n_features_in_
 
     @property
-    def feature_names_in_(self):
+    def feature_names_in_(self) -> NDArray[np.object_]:
         """Names of features seen during `fit`, if they were all strings."""
         return self.detector_.feature_names_in_
 
 
-@documents_parameters
+@documented
 class ALTBI(PyODIMDetector):
     """:class:`skim.ALTBIDetector` as a PyOD detector.
 
-    Several small variational autoencoders are trained side by side under a
-    truncated loss. Rows that they explain badly are outliers [1]_.
+    An ensemble of small variational autoencoders is trained with a truncated loss.
+    Rows that they reconstruct poorly are outliers [1]_.
 
-    Parameters are those of :class:`skim.ALTBIDetector`, except that
-    `contamination` is PyOD's. Read more in :doc:`/pyod`.
-
-    Parameters
-    ----------
-    contamination : float or PyThresh object, default=0.1
-        Share of outliers in the training data, in (0, 0.5], which sets the
-        threshold, or what finds the threshold from the training scores, such as
-        ``pyod.models.thresholds.IQR()``.
-
-    Attributes
-    ----------
-    decision_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, high for outliers.
-
-    threshold_ : float
-        Rows with a higher score are outliers. With a PyThresh object, PyOD keeps
-        the threshold of that object here, which is on a scale of its own.
-
-    labels_ : ndarray of shape (n_samples,)
-        Labels of the training data: 0 for inliers, 1 for outliers.
-
-    detector_ : ALTBIDetector
-        The fitted detector of skim, with `history_` and more. Its own threshold
-        is not used.
-
-    n_features_in_ : int
-        Number of features seen during `fit`.
-
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen during `fit`. Defined only when `X` has
-        feature names that are all strings.
+    Read more in the :doc:`User Guide </pyod>`.
 
     See Also
     --------
-    skim.ALTBIDetector : The same for scikit-learn.
+    skim.ALTBIDetector : The same detector for scikit-learn.
     ODIM : Stops each member where its losses separate best.
-    IMAutoencoder : A plain one-hidden-layer autoencoder.
+    IMAutoencoder : A plain autoencoder with one hidden layer.
 
     References
     ----------
@@ -215,55 +223,24 @@ class ALTBI(PyODIMDetector):
     _detector_class = ALTBIDetector
 
     @takes_parameters_of(ALTBIDetector)
-    def __init__(self, *, contamination=0.1, **params):
+    def __init__(self, *, contamination: float | Any = 0.1, **params: Any):
         super().__init__(contamination=contamination, **params)
 
 
-@documents_parameters
+@documented
 class ODIM(PyODIMDetector):
     """:class:`skim.ODIMDetector` as a PyOD detector.
 
-    Several small variational autoencoders are trained side by side, and each is
-    kept at the moment where its losses part most. Rows that they explain badly
-    are outliers [1]_.
+    An ensemble of small variational autoencoders is trained, each up to the update
+    at which its losses separate best. Rows that they reconstruct poorly are outliers
+    [1]_.
 
-    Parameters are those of :class:`skim.ODIMDetector`, except that
-    `contamination` is PyOD's. Read more in :doc:`/pyod`.
-
-    Parameters
-    ----------
-    contamination : float or PyThresh object, default=0.1
-        Share of outliers in the training data, in (0, 0.5], which sets the
-        threshold, or what finds the threshold from the training scores, such as
-        ``pyod.models.thresholds.IQR()``.
-
-    Attributes
-    ----------
-    decision_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, high for outliers.
-
-    threshold_ : float
-        Rows with a higher score are outliers. With a PyThresh object, PyOD keeps
-        the threshold of that object here, which is on a scale of its own.
-
-    labels_ : ndarray of shape (n_samples,)
-        Labels of the training data: 0 for inliers, 1 for outliers.
-
-    detector_ : ODIMDetector
-        The fitted detector of skim, with `history_` and more. Its own threshold
-        is not used.
-
-    n_features_in_ : int
-        Number of features seen during `fit`.
-
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen during `fit`. Defined only when `X` has
-        feature names that are all strings.
+    Read more in the :doc:`User Guide </pyod>`.
 
     See Also
     --------
-    skim.ODIMDetector : The same for scikit-learn.
-    ALTBI : Trains under a truncated loss; usually more accurate.
+    skim.ODIMDetector : The same detector for scikit-learn.
+    ALTBI : Trains with a truncated loss; usually more accurate.
     IMAutoencoder : The same stopping rule on a plain autoencoder.
 
     References
@@ -286,54 +263,23 @@ class ODIM(PyODIMDetector):
     _detector_class = ODIMDetector
 
     @takes_parameters_of(ODIMDetector)
-    def __init__(self, *, contamination=0.1, **params):
+    def __init__(self, *, contamination: float | Any = 0.1, **params: Any):
         super().__init__(contamination=contamination, **params)
 
 
-@documents_parameters
+@documented
 class IMAutoencoder(PyODIMDetector):
-    r""":class:`skim.IMAutoencoderDetector` as a PyOD detector.
+    """:class:`skim.IMAutoencoderDetector` as a PyOD detector.
 
-    Several one-hidden-layer autoencoders are trained side by side, and each is
-    kept at the epoch where its errors part most. Rows that they reproduce badly
-    are outliers [1]_.
+    An ensemble of autoencoders with one hidden layer is trained, each up to the epoch
+    at which its errors separate best. Rows that they reconstruct poorly are outliers
+    [1]_.
 
-    Parameters are those of :class:`skim.IMAutoencoderDetector`, except that
-    `contamination` is PyOD's. Read more in :doc:`/pyod`.
-
-    Parameters
-    ----------
-    contamination : float or PyThresh object, default=0.1
-        Share of outliers in the training data, in (0, 0.5], which sets the
-        threshold, or what finds the threshold from the training scores, such as
-        ``pyod.models.thresholds.IQR()``.
-
-    Attributes
-    ----------
-    decision_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, high for outliers.
-
-    threshold_ : float
-        Rows with a higher score are outliers. With a PyThresh object, PyOD keeps
-        the threshold of that object here, which is on a scale of its own.
-
-    labels_ : ndarray of shape (n_samples,)
-        Labels of the training data: 0 for inliers, 1 for outliers.
-
-    detector_ : IMAutoencoderDetector
-        The fitted detector of skim, with `history_` and more. Its own threshold
-        is not used.
-
-    n_features_in_ : int
-        Number of features seen during `fit`.
-
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen during `fit`. Defined only when `X` has
-        feature names that are all strings.
+    Read more in the :doc:`User Guide </pyod>`.
 
     See Also
     --------
-    skim.IMAutoencoderDetector : The same for scikit-learn.
+    skim.IMAutoencoderDetector : The same detector for scikit-learn.
     ALTBI : Usually the more accurate choice.
     ODIM : The same stopping rule on a variational autoencoder.
 
@@ -356,11 +302,11 @@ class IMAutoencoder(PyODIMDetector):
     _detector_class = IMAutoencoderDetector
 
     @takes_parameters_of(IMAutoencoderDetector)
-    def __init__(self, *, contamination=0.1, **params):
+    def __init__(self, *, contamination: float | Any = 0.1, **params: Any):
         super().__init__(contamination=contamination, **params)
 
     @classmethod
-    def theorem(cls, *, contamination=0.1, **params):
+    def theorem(cls, *, contamination: float | Any = 0.1, **params: Any) -> Self:
         """Make a detector in the setting of the theorem.
 
         Parameters
@@ -369,12 +315,12 @@ class IMAutoencoder(PyODIMDetector):
             As in the constructor.
 
         **params : dict
-            Parameters to set otherwise.
+            Parameters that override these settings.
 
         Returns
         -------
         detector : object
             An unfitted detector of this class. See
-            :meth:`skim.IMAutoencoderDetector.theorem` for its learning rate.
+            :meth:`skim.IMAutoencoderDetector.theorem` on its learning rate.
         """
         return cls._like(cls._detector_class.theorem(**params), contamination)

@@ -1,4 +1,4 @@
-"""Signatures and docstrings that follow those of skim's detectors."""
+"""Signatures and docstrings taken from the skim detectors."""
 
 import inspect
 import re
@@ -14,7 +14,7 @@ def takes_parameters_of(
 ) -> Callable[[Callable[..., None]], Constructor[P]]:
     """Give a constructor the signature of a skim detector.
 
-    Parameters that the constructor names itself stay as they are.
+    Parameters that the constructor declares itself are kept.
     """
     parameters = inspect.signature(detector_class).parameters
 
@@ -27,30 +27,34 @@ def takes_parameters_of(
     return decorate
 
 
-def documents_parameters(cls):
-    """Fill in the parameters in a class's docstring from its skim detector's.
+def documented(cls):
+    """Add the Parameters and Attributes sections to a class's docstring.
 
-    Parameters that the class describes itself stay as they are.
+    The base class describes the attributes and `contamination`, the skim detector the
+    other parameters.
     """
     if cls.__doc__ is None:  # with python -OO
         return cls
-    doc = inspect.cleandoc(cls.__doc__)
-    own = _parameters_section(doc)
-    described = _entries(own)
-    parameters = _entries(
-        _parameters_section(inspect.cleandoc(cls._detector_class.__doc__))
+    own, attributes = _sections(cls.__base__.__doc__)
+    inherited, _ = _sections(cls._detector_class.__doc__)
+    parameters = (_entries(inherited) | _entries(own)).values()
+    before, after = inspect.cleandoc(cls.__doc__).split("See Also\n")
+    cls.__doc__ = (
+        f"{before}Parameters\n----------\n"
+        + "\n\n".join(parameters)
+        + f"\n\nAttributes\n----------\n{attributes}\n\nSee Also\n{after}"
     )
-    cls.__doc__ = doc.replace(own, "\n\n".join((parameters | described).values()))
     return cls
 
 
-def _parameters_section(doc):
-    """Return a docstring's text between two of its headings."""
-    _, _, text = doc.partition("Parameters\n----------\n")
-    return text.partition("\n\nAttributes\n----------\n")[0]
+def _sections(doc):
+    """Return the text of the Parameters section, and the rest from Attributes on."""
+    _, _, text = inspect.cleandoc(doc).partition("Parameters\n----------\n")
+    parameters, _, attributes = text.partition("\n\nAttributes\n----------\n")
+    return parameters, attributes
 
 
 def _entries(section):
-    """Return the entries of a section by the names of the parameters."""
+    """Return the entries of a section by parameter name."""
     entries = re.split(r"\n\n(?=\S)", section)
     return {entry.partition(" :")[0]: entry for entry in entries}

@@ -9,7 +9,7 @@ PYOD = {"altbi": ALTBI, "odim": ODIM, "autoencoder": IMAutoencoder}
 
 @pytest.fixture(params=PYOD)
 def pair(request):
-    """Makes a quick detector of each kind, for PyOD or for scikit-learn."""
+    """Makes quick detectors of each kind, for PyOD and for scikit-learn."""
     skim_class, settings = QUICK[request.param]
 
     def make(cls, **params):

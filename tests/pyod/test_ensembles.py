@@ -1,4 +1,4 @@
-"""skim's detectors in PyOD's ensembles, with its thresholds, and in its files."""
+"""skim detectors in PyOD's ensembles, with its thresholds and persistence."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 
-def test_feature_bagging_fits_clones_with_seeds_of_their_own(quick, table, is_outlier):
+def test_feature_bagging_fits_clones_with_different_seeds(quick, table, is_outlier):
     bagging = FeatureBagging(quick(epochs=30), n_estimators=4, random_state=0)
     bagging.fit(table)
     seeds = {each.random_state for each in bagging.estimators_}
@@ -53,10 +53,10 @@ np.savez(sys.argv[2], combined=suod.decision_function(table), altbi=scores[0],
 """
 
 
-# In another process: importing suod silences all warnings and changes how joblib
+# In a subprocess, because importing suod silences all warnings and changes how joblib
 # starts processes.
 @pytest.mark.skipif(find_spec("suod") is None, reason="suod is not installed")
-def test_suod_trains_them_in_parallel(table, is_outlier, tmp_path):
+def test_suod_fits_detectors_in_parallel(table, is_outlier, tmp_path):
     np.save(tmp_path / "table.npy", table)
     files = [str(tmp_path / "table.npy"), str(tmp_path / "scores.npz")]
     subprocess.run(
@@ -70,7 +70,7 @@ def test_suod_trains_them_in_parallel(table, is_outlier, tmp_path):
     assert np.array_equal(scores["altbi"], scores["expected"])
 
 
-def test_scores_and_labels_are_combined(quick, table, is_outlier):
+def test_scores_and_labels_can_be_combined(quick, table, is_outlier):
     detectors = [quick(epochs=30, random_state=s).fit(table) for s in range(4)]
     scores = np.column_stack([each.decision_scores_ for each in detectors])
     for combine in (average, maximization, lambda s: aom(s, n_buckets=2)):
@@ -80,7 +80,7 @@ def test_scores_and_labels_are_combined(quick, table, is_outlier):
     assert set(votes.ravel()) == {0, 1}
 
 
-def test_pythresh_object_sets_the_labels(quick, table, is_outlier, iqr):
+def test_a_pythresh_object_sets_the_labels(quick, table, iqr):
     detector = quick(epochs=60, contamination=iqr).fit(table)
     scores = detector.decision_scores_
     low, high = np.percentile(scores, [25, 75], method="midpoint")
@@ -94,14 +94,14 @@ def test_pythresh_object_sets_the_labels(quick, table, is_outlier, iqr):
     assert np.array_equal(scores, untouched)
 
 
-def test_detector_with_a_pythresh_object_is_cloned(quick, table, iqr):
+def test_a_pythresh_object_is_cloned_with_the_detector(quick, table, iqr):
     detector = quick(contamination=iqr).fit(table)
     copy = clone(detector)
     assert copy.contamination is not iqr
     assert np.array_equal(copy.fit(table).labels_, detector.labels_)
 
 
-def test_saved_and_loaded_by_pyod(quick, table, tmp_path):
+def test_pyod_can_save_and_load_a_detector(quick, table, tmp_path):
     detector = quick().fit(table)
     save(detector, tmp_path / "detector.joblib", metadata={"rows": 300})
     copy, header = load(

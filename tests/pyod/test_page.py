@@ -1,4 +1,4 @@
-"""The page on PyOD."""
+"""The documentation page on PyOD."""
 
 import doctest
 from pathlib import Path
