@@ -1,4 +1,4 @@
-"""See the inlier-memorization effect, and why a row was flagged."""
+"""Plots of the inlier-memorization effect and of explanations."""
 
 from skim.inspection._explanation_display import ExplanationDisplay
 from skim.inspection._histogram_display import LossHistogramDisplay

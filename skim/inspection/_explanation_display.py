@@ -1,42 +1,51 @@
-"""A picture of why a row is strange."""
+"""Plot of the contributions of features to a row's loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from skim._utils import feature_names as names_of_features
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, new_axes, tidy
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 class ExplanationDisplay:
-    """Bars that show what each feature adds to a row's loss.
+    """Bar chart of what each feature adds to a row's loss.
 
-    Features that make the row stranger than a usual one point to the right, those
-    that make it less strange to the left.
+    Bars of features that make the row more abnormal than a typical one point to the
+    right, the others to the left.
 
-    It is recommended to use :meth:`from_estimator` to make one.
+    It is recommended to use :meth:`from_estimator` to create a display.
 
     Parameters
     ----------
     contributions : ndarray of shape (n_features,)
-        From ``explain(X, relative=True)`` of a detector, for one row.
+        The row's contributions, from ``explain(X, relative=True)``.
 
     feature_names : sequence of str
-        One for each feature.
+        Names of the features.
 
     values : sequence, default=None
-        The row's values, to be shown beside the names.
+        Values of the row, shown next to the names.
 
     Attributes
     ----------
     ax_ : Axes
-        The axes, after :meth:`plot`.
+        Axes with the bar chart.
     figure_ : Figure
-        The figure they are in.
+        Figure containing the bar chart.
 
     See Also
     --------
-    LossHistogramDisplay : How strange a row is among the others.
+    LossHistogramDisplay : Distribution of the losses.
 
     Examples
     --------
@@ -50,36 +59,49 @@ class ExplanationDisplay:
     >>> display.figure_.savefig("explanation.png")  # doctest: +SKIP
     """
 
-    def __init__(self, contributions, feature_names, values=None):
+    def __init__(
+        self,
+        contributions: ArrayLike,
+        feature_names: Sequence[str],
+        values: Sequence[Any] | None = None,
+    ):
         self.contributions = contributions
         self.feature_names = feature_names
         self.values = values
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, row, *, feature_names=None, n_features=10, ax=None
-    ):
-        """Explain a row and draw the result.
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        row: int,
+        *,
+        feature_names: Sequence[str] | None = None,
+        n_features: int = 10,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Explain a row and plot the contributions.
 
         Parameters
         ----------
         estimator : ALTBIDetector, ODIMDetector, IMAutoencoderDetector or Pipeline
-            Fitted. Of a Pipeline, the features are those that its last step sees.
+            Fitted detector, or a fitted Pipeline that ends with one; the features are
+            then those of its last step.
 
         X : array-like of shape (n_samples, n_features)
-            Data with the row.
+            The data.
 
         row : int
             Position of the row in `X`.
 
         feature_names : sequence of str, default=None
-            Names to show. By default those seen in `fit`, or x0, x1 and so on.
+            Names to show. By default, those seen during `fit`, or x0, x1 and so on.
 
         n_features : int, default=10
-            How many features to show: those that add most.
+            Number of features to show: those with the largest contributions.
 
         ax : Axes, default=None
-            Where to draw. By default in a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
@@ -98,23 +120,22 @@ class ExplanationDisplay:
             feature_names = getattr(estimator, "feature_names_in_", default)
         if len(feature_names) != len(contributions):
             raise ValueError(
-                f"There are {len(feature_names)} feature names for "
+                f"feature_names has {len(feature_names)} elements, but there are "
                 f"{len(contributions)} features."
             )
-        values = np.asarray(X)[0]
-        display = cls(contributions, feature_names, values)
+        display = cls(contributions, feature_names, np.asarray(X)[0])
         return display.plot(n_features=n_features, ax=ax)
 
-    def plot(self, *, n_features=10, ax=None):
-        """Draw the picture.
+    def plot(self, *, n_features: int = 10, ax: Axes | None = None) -> Self:
+        """Plot the contributions.
 
         Parameters
         ----------
         n_features : int, default=10
-            How many features to show: those that add most.
+            Number of features to show: those with the largest contributions.
 
         ax : Axes, default=None
-            Where to draw. By default in a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
@@ -132,7 +153,7 @@ class ExplanationDisplay:
         self.ax_.axvline(0, color=ALL, lw=0.8)
         self.ax_.set_yticks(range(len(order)), [self._label(j) for j in order])
         self.ax_.invert_yaxis()
-        tidy(self.ax_).set_xlabel("Added to the loss, beyond what is usual")
+        tidy(self.ax_).set_xlabel("Contribution to the loss, relative to a typical row")
         return self
 
     def _label(self, j):
@@ -140,6 +161,4 @@ class ExplanationDisplay:
         if self.values is None:
             return name
         value = self.values[j]
-        return (
-            f"{name} = {value}" if isinstance(value, str) else f"{name} = {value:.4g}"
-        )
+        return f"{name} = {value if isinstance(value, str) else format(value, '.4g')}"

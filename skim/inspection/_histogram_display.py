@@ -1,40 +1,48 @@
-"""A picture of the losses of a fitted detector."""
+"""Histogram of the losses of a fitted detector."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
 from skim._training._mixture import fit_two_gaussians, thinned, weighted_densities
 from skim._utils import outlier_mask
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, new_axes, tidy
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 class LossHistogramDisplay:
-    """Histogram of the losses, with the threshold and the mixture behind it.
+    """Histogram of the losses, with the threshold and a mixture of two Gaussians.
 
-    It is recommended to use :meth:`from_estimator` to make one.
+    It is recommended to use :meth:`from_estimator` to create a display.
 
     Parameters
     ----------
     losses : ndarray of shape (n_samples,)
-        Negated scores of rows.
+        Negated scores of the rows.
 
     threshold : float
         The loss above which a row is an outlier.
 
     is_outlier : ndarray of bool of shape (n_samples,), default=None
-        Which rows really are outliers, if that is known.
+        True labels, if known.
 
     Attributes
     ----------
     ax_ : Axes
-        The axes, after :meth:`plot`.
+        Axes with the histogram.
     figure_ : Figure
-        The figure they are in.
+        Figure containing the histogram.
 
     See Also
     --------
-    IMTrajectoryDisplay : The losses over the training.
-    ExplanationDisplay : What a row's loss is made of.
+    IMTrajectoryDisplay : The losses during training.
+    ExplanationDisplay : What each feature adds to a row's loss.
 
     Examples
     --------
@@ -47,32 +55,45 @@ class LossHistogramDisplay:
     >>> display.figure_.savefig("losses.png")  # doctest: +SKIP
     """
 
-    def __init__(self, losses, threshold, is_outlier=None):
+    def __init__(
+        self,
+        losses: NDArray[np.float64],
+        threshold: float,
+        is_outlier: NDArray[np.bool_] | None = None,
+    ):
         self.losses = losses
         self.threshold = threshold
         self.is_outlier = is_outlier
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, *, bins=50, ax=None):
-        """Score rows and draw the histogram of their losses.
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        bins: int = 50,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Score rows and plot the histogram of their losses.
 
         Parameters
         ----------
         estimator : detector or Pipeline
-            Fitted; anything with `score_samples` and `offset_` in scikit-learn's
-            manner, or a Pipeline that ends with it.
+            Fitted outlier detector with `score_samples` and `offset_`, as in
+            scikit-learn, or a fitted Pipeline that ends with one.
 
         X : array-like of shape (n_samples, n_features)
             Rows to score.
 
         y : array-like of shape (n_samples,), default=None
-            Labels: 0 and 1 for outliers, or +1 and -1 for outliers.
+            Labels: 0 for inliers and 1 for outliers, or +1 and -1.
 
         bins : int, default=50
-            Number of bars.
+            Number of bins.
 
         ax : Axes, default=None
-            Where to draw. By default in a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
@@ -83,16 +104,16 @@ class LossHistogramDisplay:
         detector = estimator[-1] if isinstance(estimator, Pipeline) else estimator
         return cls(-scores, -detector.offset_, is_outlier).plot(bins=bins, ax=ax)
 
-    def plot(self, *, bins=50, ax=None):
-        """Draw the picture.
+    def plot(self, *, bins: int = 50, ax: Axes | None = None) -> Self:
+        """Plot the histogram.
 
         Parameters
         ----------
         bins : int, default=50
-            Number of bars.
+            Number of bins.
 
         ax : Axes, default=None
-            Where to draw. By default in a new figure.
+            Axes to plot on. By default, a new figure is created.
 
         Returns
         -------
@@ -116,7 +137,7 @@ class LossHistogramDisplay:
                 bar.set_hatch("//")
         self._draw_mixture(edges)
         self.ax_.axvline(self.threshold, color=ALL, ls="--", label="Threshold")
-        # A single outlier is a bar of height one, and should be seen.
+        # A square-root scale, so that a bar of a single outlier is visible.
         self.ax_.set_yscale("function", functions=(_root, np.square))
         self.ax_.set_ylim(bottom=0)
         tidy(self.ax_).set(xlabel="Loss", ylabel="Rows")

@@ -1,37 +1,46 @@
-"""A picture of the training."""
+"""Plot of the losses during training."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from numpy.typing import ArrayLike
 
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, SHADE, new_axes, tidy
-from skim.inspection._trajectory import trajectory
+from skim.inspection._trajectory import Trajectory, trajectory
 from skim.inspection._window import check_threshold, im_window
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class IMTrajectoryDisplay:
-    """Picture of what becomes of the losses while a detector trains.
+    """Plot of the losses while a detector trains.
 
-    Above, the losses: their median as a line and the middle half and the middle
-    nine tenths as bands, of inliers and outliers apart if there are labels. Below,
-    how far the losses have parted. With labels, the AUROC after every epoch comes
-    between them, with the window shaded in which it is at least `threshold`.
+    The first panel shows the losses: the median as a line, and the middle 50% and 90%
+    as bands, separately for inliers and outliers if there are labels. The last panel
+    shows the separation of the losses. With labels, a panel in between shows the
+    AUROC, with a shaded window in which it is at least `threshold`.
 
-    It is recommended to use :meth:`from_estimator` to make one.
+    It is recommended to use :meth:`from_estimator` to create a display.
 
     Parameters
     ----------
     trajectory : Trajectory
-        From :func:`skim.inspection.trajectory`.
+        Result of :func:`skim.inspection.trajectory`.
 
     Attributes
     ----------
     axes_ : list of Axes
-        The two axes, with labels three, after :meth:`plot`.
+        The two panels, or three with labels.
     figure_ : Figure
-        The figure they are in.
+        Figure containing the panels.
 
     See Also
     --------
-    LossHistogramDisplay : The losses at the end.
+    LossHistogramDisplay : Distribution of the losses after training.
 
     Examples
     --------
@@ -45,48 +54,60 @@ class IMTrajectoryDisplay:
     >>> display.figure_.savefig("trajectory.png")  # doctest: +SKIP
     """
 
-    def __init__(self, trajectory):
+    def __init__(self, trajectory: Trajectory):
         self.trajectory = trajectory
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, *, threshold=0.9, axes=None):
-        """Train a clone of a detector and draw what happens.
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        threshold: float = 0.9,
+        axes: Sequence[Axes] | None = None,
+    ) -> Self:
+        """Fit a clone of a detector and plot the losses during training.
 
         Parameters
         ----------
         estimator : ALTBIDetector, ODIMDetector, IMAutoencoderDetector or Pipeline
-            Need not be fitted.
+            The detector, fitted or not.
 
         X : array-like of shape (n_samples, n_features)
-            The data, outliers included.
+            The training data, outliers included.
 
         y : array-like of shape (n_samples,), default=None
-            Labels: 0 and 1 for outliers, or +1 and -1 for outliers.
+            Labels: 0 for inliers and 1 for outliers, or +1 and -1.
 
         threshold : float, default=0.9
-            AUROC from which on an epoch belongs to the window.
+            Smallest AUROC inside the window.
 
         axes : sequence of Axes, default=None
-            Where to draw: two axes, with labels three. By default in a new figure.
+            Two axes to plot on, or three with labels. By default, a new figure is
+            created.
 
         Returns
         -------
         display : IMTrajectoryDisplay
         """
         check_threshold(threshold)
-        path = trajectory(estimator, X, y)
-        return cls(path).plot(threshold=threshold, axes=axes)
+        display = cls(trajectory(estimator, X, y))
+        return display.plot(threshold=threshold, axes=axes)
 
-    def plot(self, *, threshold=0.9, axes=None):
-        """Draw the picture.
+    def plot(
+        self, *, threshold: float = 0.9, axes: Sequence[Axes] | None = None
+    ) -> Self:
+        """Plot the panels.
 
         Parameters
         ----------
         threshold : float, default=0.9
-            AUROC from which on an epoch belongs to the window.
+            Smallest AUROC inside the window.
 
         axes : sequence of Axes, default=None
-            Where to draw: two axes, with labels three. By default in a new figure.
+            Two axes to plot on, or three with labels. By default, a new figure is
+            created.
 
         Returns
         -------
@@ -113,6 +134,7 @@ class IMTrajectoryDisplay:
     def _draw_losses(self, ax):
         path = self.trajectory
         time, _ = self._time()
+        groups: list[tuple[str, Any, str, str]]
         if path.auroc is None:
             groups = [("All rows", path.quantiles, ALL, "-")]
         else:

@@ -1,22 +1,24 @@
-"""The window of epochs in which the effect shows."""
+"""The window of epochs that shows the inlier-memorization effect."""
+
+from __future__ import annotations
 
 from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 
 
 class IMWindow(NamedTuple):
-    """The longest time for which outliers are told from inliers.
+    """The longest run of epochs in which losses distinguish outliers from inliers.
 
     Attributes
     ----------
     start, stop : int or None
-        The first and the last epoch of the window, T1 and T2; None if there is no
-        window.
+        First and last epoch of the window, T1 and T2; None if there is no window.
     length : int
-        Number of epochs in the window, 0 if there is none.
+        Number of epochs in the window; 0 if there is no window.
     """
 
     start: int | None
@@ -24,8 +26,10 @@ class IMWindow(NamedTuple):
     length: int
 
 
-def im_window(auroc, threshold=0.9, *, epochs=None):
-    """Find the longest run of epochs with an AUROC of at least a threshold.
+def im_window(
+    auroc: ArrayLike, threshold: float = 0.9, *, epochs: ArrayLike | None = None
+) -> IMWindow:
+    """Find the longest run of epochs whose AUROC reaches a threshold.
 
     Parameters
     ----------
@@ -33,18 +37,17 @@ def im_window(auroc, threshold=0.9, *, epochs=None):
         The AUROC after each epoch. A NaN counts as below the threshold.
 
     threshold : float, default=0.9
-        In (0, 1).
+        Smallest AUROC inside the window, in (0, 1).
 
     epochs : array-like of shape (n_epochs,), default=None
-        The number of each epoch. By default they are counted from 0.
+        Epoch numbers. By default, they start from 0.
 
     Returns
     -------
     window : IMWindow
-        Named tuple of `start`, `stop` and `length`. Both ends belong to the
-        window, so one epoch is a window of length 1. Of several longest runs the
-        earliest counts. A window that is open at the end stops at the last epoch;
-        it might have gone on.
+        Named tuple of `start`, `stop` and `length`. Both ends are inclusive, so a
+        single epoch is a window of length 1. Among runs of equal length, the first
+        one is returned. A window that ends with the last epoch might have continued.
 
     Examples
     --------
@@ -57,10 +60,14 @@ def im_window(auroc, threshold=0.9, *, epochs=None):
     check_threshold(threshold)
     values = np.asarray(auroc, dtype=np.float64)
     if values.ndim != 1:
-        raise ValueError("auroc must have one value an epoch, in one dimension.")
+        raise ValueError(
+            f"auroc must be one-dimensional, but its shape is {values.shape}."
+        )
     epochs = np.arange(len(values)) if epochs is None else np.asarray(epochs)
     if len(epochs) != len(values):
-        raise ValueError(f"There are {len(epochs)} epochs for {len(values)} values.")
+        raise ValueError(
+            f"epochs has {len(epochs)} elements, but auroc has {len(values)}."
+        )
     inside = np.r_[False, values >= threshold, False]
     starts, ends = np.flatnonzero(inside[1:] != inside[:-1]).reshape(-1, 2).T
     if len(starts) == 0:
@@ -71,7 +78,7 @@ def im_window(auroc, threshold=0.9, *, epochs=None):
 
 
 def check_threshold(threshold):
-    """Raise unless it is a number in (0, 1)."""
+    """Raise unless the threshold is a number in (0, 1)."""
     check_scalar(threshold, "threshold", Real)
     if not 0 < threshold < 1:
         raise ValueError(f"threshold must be in (0, 1), not {threshold}.")

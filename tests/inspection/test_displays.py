@@ -35,21 +35,18 @@ def test_trajectory_shows_the_window(table, is_outlier):
     display = IMTrajectoryDisplay.from_estimator(
         detector, table, is_outlier, threshold=0.6
     )
+    path = display.trajectory
     losses, auroc, separation = display.axes_
     assert [line.get_label() for line in losses.lines] == ["Inliers", "Outliers"]
-    np.testing.assert_array_equal(auroc.lines[0].get_ydata(), display.trajectory.auroc)
-    np.testing.assert_array_equal(
-        separation.lines[0].get_ydata(), display.trajectory.separation
-    )
-    start, stop, _ = im_window(
-        display.trajectory.auroc, 0.6, epochs=display.trajectory.epoch
-    )
+    np.testing.assert_array_equal(auroc.lines[0].get_ydata(), path.auroc)
+    np.testing.assert_array_equal(separation.lines[0].get_ydata(), path.separation)
+    start, stop, _ = im_window(path.auroc, 0.6, epochs=path.epoch)
     (shade,) = auroc.patches
     assert (shade.get_x(), shade.get_x() + shade.get_width()) == (start, stop)
     display.figure_.canvas.draw()
 
 
-def test_trajectory_without_a_window_has_no_shade(table, is_outlier):
+def test_trajectory_without_a_window_has_no_shading(table, is_outlier):
     detector = IMAutoencoderDetector(epochs=2, random_state=0)
     display = IMTrajectoryDisplay.from_estimator(
         detector, table, ~is_outlier, threshold=0.99
@@ -68,12 +65,12 @@ def test_trajectory_checks_the_threshold_first(table):
         IMTrajectoryDisplay.from_estimator("no detector", table, threshold=7)
 
 
-def test_trajectory_draws_where_it_is_told(table):
+def test_trajectory_plots_on_given_axes(table):
     detector = IMAutoencoderDetector(epochs=2)
     figure, axes = plt.subplots(2)
     display = IMTrajectoryDisplay.from_estimator(detector, table, axes=axes)
     assert display.figure_ is figure
-    with pytest.raises(ValueError, match="2 axes are needed, not 3"):
+    with pytest.raises(ValueError, match="axes must have 2 elements, not 3"):
         display.plot(axes=plt.subplots(3)[1])
 
 
@@ -86,7 +83,7 @@ def test_histogram_counts_every_row(fitted, table, is_outlier):
     display.figure_.canvas.draw()
 
 
-def test_histogram_needs_no_labels_and_takes_pipelines(table):
+def test_histogram_works_without_labels_and_with_pipelines(table):
     model = make_pipeline(StandardScaler(), IMAutoencoderDetector(epochs=3)).fit(table)
     display = LossHistogramDisplay.from_estimator(model, table)
     (bars,) = display.ax_.containers
@@ -110,14 +107,14 @@ def test_explanation_names_features_and_values(table):
     assert f"a = {table[0, 0]:.4g}" in labels
 
 
-def test_explanation_of_a_pipeline_is_of_its_last_step(table):
+def test_explanation_of_a_pipeline_shows_the_features_of_its_last_step(table):
     model = make_pipeline(StandardScaler(), IMAutoencoderDetector(epochs=3)).fit(table)
     names = list("abcdef")
     display = ExplanationDisplay.from_estimator(model, table, 0, feature_names=names)
     assert len(display.ax_.patches) == 6
 
 
-def test_explanation_knows_the_names_behind_a_pipeline(table):
+def test_explanation_of_a_pipeline_has_feature_names(table):
     frame = polars.DataFrame(table, schema=list("abcdef"))
     model = make_pipeline(StandardScaler(), IMAutoencoderDetector(epochs=3)).fit(frame)
     display = ExplanationDisplay.from_estimator(model, frame, 0)
@@ -126,13 +123,13 @@ def test_explanation_knows_the_names_behind_a_pipeline(table):
 
 
 def test_explanation_refuses_bad_input(fitted, table):
-    with pytest.raises(ValueError, match="2 feature names for 6 features"):
+    with pytest.raises(ValueError, match="feature_names has 2 elements"):
         ExplanationDisplay.from_estimator(fitted, table, 0, feature_names=["a", "b"])
     with pytest.raises(ValueError, match="n_features"):
         ExplanationDisplay.from_estimator(fitted, table, 0, n_features=0)
 
 
-def test_without_matplotlib_the_extra_is_named(fitted, table, monkeypatch):
+def test_the_error_without_matplotlib_names_the_extra(fitted, table, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"skim\[plot\]"):
+    with pytest.raises(ImportError, match=r"skim-od\[plot\]"):
         LossHistogramDisplay.from_estimator(fitted, table)

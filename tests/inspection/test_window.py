@@ -23,17 +23,13 @@ NONE = IMWindow(None, None, 0)
         ([0.95, np.nan, 0.95, 0.95], IMWindow(2, 3, 2)),
     ],
 )
-def test_the_longest_run_counts(auroc, window):
+def test_the_longest_run_is_found(auroc, window):
     assert im_window(auroc) == window
 
 
-def test_epochs_name_the_ends():
-    assert im_window([0.5, 0.95, 0.95], epochs=[10, 20, 30]) == IMWindow(20, 30, 2)
-
-
-def test_epochs_may_be_a_series():
-    series = pd.Series([1, 2, 3, 4], index=[3, 2, 1, 0])
-    assert im_window([0.1, 0.95, 0.95, 0.1], epochs=series) == IMWindow(2, 3, 2)
+def test_epochs_number_the_ends():
+    for epochs in ([10, 20, 30], pd.Series([10, 20, 30], index=[2, 1, 0])):
+        assert im_window([0.5, 0.95, 0.95], epochs=epochs) == IMWindow(20, 30, 2)
 
 
 @given(st.lists(st.booleans(), max_size=30))
@@ -48,15 +44,15 @@ def test_no_longer_run_exists(inside):
 
 
 @pytest.mark.parametrize("threshold", [0, 1, -0.5, 1.5, np.nan])
-def test_a_threshold_outside_is_refused(threshold):
+def test_a_threshold_out_of_range_is_refused(threshold):
     with pytest.raises(ValueError, match="threshold"):
         im_window([0.5], threshold)
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match="one dimension"):
+    with pytest.raises(ValueError, match="one-dimensional"):
         im_window([[0.5]])
-    with pytest.raises(ValueError, match="2 epochs for 1 values"):
+    with pytest.raises(ValueError, match="epochs has 2 elements, but auroc has 1"):
         im_window([0.5], epochs=[1, 2])
     with pytest.raises(TypeError, match="threshold"):
         im_window([0.5], "high")
