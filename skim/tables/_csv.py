@@ -21,18 +21,9 @@ BYTE_ORDER_MARKS = (
 
 
 def read_csv(data, name, encoding, delimiter):
-    """Read delimited text.
+    """Read delimited text from a path or bytes into an Arrow table.
 
-    Parameters
-    ----------
-    data : Path or bytes
-    name : str
-        Name of the file in error messages.
-    encoding, delimiter : str or None
-
-    Returns
-    -------
-    table : pyarrow.Table
+    `name` is the name of the file in error messages.
     """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -76,20 +67,9 @@ def read_csv(data, name, encoding, delimiter):
 
 
 def check_encoding(data, name, encoding):
-    """Return the encoding of a text file, or raise if the text is not in it.
+    """Return the encoding, UTF-8 if None, or raise if the text is not in it.
 
-    Parameters
-    ----------
-    data : bytes
-        The text, or the beginning of it.
-    name : str
-        Name of the file in error messages.
-    encoding : str or None
-        None means UTF-8.
-
-    Returns
-    -------
-    encoding : str
+    `data` is the text, or the beginning of it, in bytes.
     """
     try:
         wanted = codecs.lookup(encoding or "utf-8-sig").name

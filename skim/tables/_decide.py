@@ -41,20 +41,7 @@ class Outcome(NamedTuple):
 
 
 def decide(column, name, max_levels):
-    """Decide how a column is encoded.
-
-    Parameters
-    ----------
-    column : Series
-    name : str
-        The column's name, which may suggest an identifier.
-    max_levels : int
-        Largest number of levels to one-hot encode.
-
-    Returns
-    -------
-    outcome : Outcome
-    """
+    """Return the outcome for a column, whose name may suggest an identifier."""
     import pandas as pd
 
     column = _plain(column)
@@ -76,18 +63,7 @@ def decide(column, name, max_levels):
 
 
 def decide_category(column, max_levels):
-    """Decide how a categorical column is encoded.
-
-    Parameters
-    ----------
-    column : Series
-    max_levels : int
-        Largest number of levels to one-hot encode.
-
-    Returns
-    -------
-    outcome : Outcome
-    """
+    """Return the outcome for a categorical column."""
     text = to_text(column)
     n_levels = text.nunique()
     gaps = _gaps(text.isna())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -148,7 +148,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.max_levels = max_levels
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | pd.DataFrame, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike | pd.DataFrame, y: object = None) -> Self:
         """Decide how to encode each column and fit the encoders.
 
         Parameters

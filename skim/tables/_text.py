@@ -28,16 +28,7 @@ DATE_FORMATS = (
 
 
 def to_text(column):
-    """Return the values as stripped text; missing where they mean a missing value.
-
-    Parameters
-    ----------
-    column : Series
-
-    Returns
-    -------
-    text : Series of str
-    """
+    """Return a Series as stripped text, with marks such as "n/a" as missing."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -56,18 +47,7 @@ def _without_zero(value):
 
 
 def find_decimal(text):
-    """Detect the number format of text.
-
-    Parameters
-    ----------
-    text : Series of str
-        From `to_text`.
-
-    Returns
-    -------
-    decimal : {".", ","} or None
-        The decimal separator. None if the text is not numeric.
-    """
+    """Return the decimal separator of numbers in text, None if it is not numeric."""
     bare = _bare(_sample(text))
     if bare.str.fullmatch(CODE).any():
         return None
@@ -77,17 +57,7 @@ def find_decimal(text):
 
 
 def parse_numbers(text, decimal):
-    """Parse numbers, with NaN for anything else.
-
-    Parameters
-    ----------
-    text : Series of str
-    decimal : {".", ","}
-
-    Returns
-    -------
-    numbers : ndarray of shape (n,)
-    """
+    """Return the numbers in text as an array, NaN for anything else."""
     import pandas as pd
 
     if decimal == ".":
@@ -103,18 +73,9 @@ def parse_numbers(text, decimal):
 
 
 def find_date_format(text):
-    """Detect the date format of text.
+    """Return the format of dates in text for pandas, None if there are no dates.
 
-    Parameters
-    ----------
-    text : Series of str
-        From `to_text`.
-
-    Returns
-    -------
-    date_format : str or None
-        A format for `pandas.to_datetime`. If slashes leave day and month ambiguous,
-        the month comes first. None if the text does not contain dates.
+    If slashes leave day and month ambiguous, the month comes first.
     """
     # Saves trying every format on text that cannot be dates; "2024" is a number.
     if _sample(text).str.contains(r"\d\D\d").mean() < ENOUGH:
@@ -125,37 +86,15 @@ def find_date_format(text):
 
 
 def parse_dates(text, date_format):
-    """Parse dates as days since 1970, with NaN for anything else.
-
-    Parameters
-    ----------
-    text : Series of str
-    date_format : str
-
-    Returns
-    -------
-    days : ndarray of shape (n,)
-    """
+    """Return the dates in text as days since 1970, NaN for anything else."""
     import pandas as pd
 
-    dates = pd.to_datetime(
-        text.astype(object), format=date_format, errors="coerce", utc=True
-    )
-    return days_since_1970(dates)
+    options = {"format": date_format, "errors": "coerce", "utc": True}
+    return days_since_1970(pd.to_datetime(text.astype(object), **options))
 
 
 def days_since_1970(dates):
-    """Return dates as days since 1970, in their local time.
-
-    Parameters
-    ----------
-    dates : Series of datetimes
-
-    Returns
-    -------
-    days : ndarray of shape (n,)
-        NaN where a date is missing.
-    """
+    """Return dates as days since 1970 in their local time, NaN where missing."""
     if getattr(dates.dtype, "tz", None) is not None:
         dates = dates.dt.tz_localize(None)
     values = dates.to_numpy("datetime64[us]")

@@ -557,7 +557,7 @@ sys.modules["pandas"] = None
 try:
     {call}
 except ImportError as error:
-    sys.exit("pip install 'skim[cli]'" not in str(error))
+    sys.exit("pip install 'skim-od[cli]'" not in str(error))
 sys.exit("no error")
 """
     subprocess.run([sys.executable, "-c", code], check=True)
