@@ -14,9 +14,9 @@ import skim
 HELP = """
 Find the rows of a table that are unlike the others.
 
-Data goes to standard output, everything else to standard error. The exit code is 0
-if all went well, 1 if the data or a file is not as it should be, 2 if the command is
-not, and 130 if it was interrupted. Files appear whole or not at all.
+Results go to standard output, messages to standard error. The exit code is
+0 on success, 1 if a table, model or file cannot be used, 2 for wrong usage,
+and 130 if interrupted. Files are written completely or not at all.
 """
 
 app = typer.Typer(
@@ -29,7 +29,7 @@ app = typer.Typer(
 
 
 class Detector(StrEnum):
-    """Detectors by name."""
+    """Names of the detectors."""
 
     ALTBI = "altbi"
     ODIM = "odim"
@@ -37,7 +37,7 @@ class Detector(StrEnum):
 
 
 class Data(StrEnum):
-    """Embedded tables by name."""
+    """Names of the demo tables."""
 
     BREAST_CANCER = "breast-cancer"
     WINE = "wine"
@@ -48,8 +48,8 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="CSV, TSV, Parquet, Feather, JSON lines or NumPy file; - for standard "
-        "input.",
+        help="CSV, TSV, Parquet, Feather, JSON Lines or NumPy file, or - for "
+        "standard input.",
     ),
 ]
 Output = Annotated[
@@ -58,59 +58,55 @@ Output = Annotated[
         "--output",
         "-o",
         callback=lambda path: None if str(path) == "-" else path,
-        help="Where to write, .csv or .parquet; else to standard output.",
+        help="Output file, .csv or .parquet; by default, standard output.",
     ),
 ]
 Top = Annotated[
     int | None,
-    typer.Option(min=1, help="Write the N strangest rows only, the strangest first."),
+    typer.Option(min=1, help="Write only the N most unusual rows, in order."),
 ]
 Reasons = Annotated[
-    int, typer.Option(min=1, help="Most columns to name as reasons for a row.")
+    int, typer.Option(min=1, help="Maximum number of reasons given for a row.")
 ]
-Report = Annotated[
-    Path | None, typer.Option(help="Write a page of HTML about the result here.")
-]
+Report = Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")]
 Jobs = Annotated[
     int,
     typer.Option(
         callback=lambda jobs: _check_jobs(jobs),
-        help="Threads for the reasons; -1 for all. Same result.",
+        help="Number of threads; -1 uses all processors. Does not affect the result.",
     ),
 ]
 Encoding = Annotated[
-    str | None, typer.Option(help="Encoding of a text file, if it is not UTF-8.")
+    str | None, typer.Option(help="Encoding of a text file, if not UTF-8.")
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(help="What separates fields, if it is not found out.")
+    str | None, typer.Option(help="Field separator, if it is not detected correctly.")
 ]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 
 def _in_one_sentence(command):
-    """Make a command say what is wrong with its input in one sentence."""
+    """Make a command report errors in its input as a single sentence."""
 
     @functools.wraps(command)
     def wrapped(*args, **kwargs):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of the libraries, to programmers
+                warnings.simplefilter("ignore")  # meant for programmers
                 command(*args, **kwargs)
-        except BrokenPipeError:  # whoever reads has read enough
+        except BrokenPipeError:  # the reader has seen enough
             raise
         except KeyboardInterrupt:
             _fail("Interrupted; nothing was written.", 130)
         except MemoryError:
-            _fail("There is not enough memory for this table.")
+            _fail("Not enough memory for this table.")
         except OSError as error:
             named = f"{error.filename}: " if error.filename else ""
             _fail(f"{named}{error.strerror or error}")
         except ImportError as error:
-            told = "pip install" in str(error)
-            _fail(error if told else f"{error}: pip install 'skim[cli]'")
+            has_advice = "pip install" in str(error)
+            _fail(error if has_advice else f"{error}: pip install 'skim-od[cli]'")
         except ValueError as error:
             _fail(error)
 
@@ -145,37 +141,36 @@ def _root(
 def detect(
     source: Source,
     output: Output = None,
-    detector: Annotated[
-        Detector, typer.Option(help="Which detector to fit.")
-    ] = Detector.ALTBI,
+    detector: Annotated[Detector, typer.Option(help="Detector.")] = Detector.ALTBI,
     contamination: Annotated[
         float | None,
         typer.Option(
-            help="Share of outliers, above 0 and up to 0.5; else the scores tell."
+            help="Share of outliers, in (0, 0.5]; by default, inferred from the scores."
         ),
     ] = None,
     top: Top = None,
     reasons: Reasons = 3,
     drop: Annotated[
         list[str] | None,
-        typer.Option(help="Column to leave out. Repeat it for several."),
+        typer.Option(help="Column to leave out. Can be repeated."),
     ] = None,
     categorical: Annotated[
         list[str] | None,
-        typer.Option(help="Column of categories that look like numbers."),
+        typer.Option(help="Numeric column to treat as categorical. Can be repeated."),
     ] = None,
     id_: Annotated[
         list[str] | None,
-        typer.Option("--id", help="Column that names rows: no feature, but written."),
+        typer.Option(
+            "--id",
+            help="Column that identifies rows and is not a feature. Can be repeated.",
+        ),
     ] = None,
     max_levels: Annotated[
         int,
-        typer.Option(
-            min=0, help="Text of up to so many levels gets a feature for each."
-        ),
+        typer.Option(min=0, help="One-hot encode text with at most this many levels."),
     ] = 0,
     save: Annotated[
-        Path | None, typer.Option(help="Save the model here, for `skim score`.")
+        Path | None, typer.Option(help="Save the model to this file, for `skim score`.")
     ] = None,
     report: Report = None,
     seed: Seed = 0,
@@ -186,21 +181,23 @@ def detect(
 ):
     """Fit a detector to a table and score its rows.
 
-    Written are the columns that identify rows (or the number of the row), `score`
-    (the higher, the stranger; above 0 for outliers), `outlier` (1 or 0) and
-    `reasons`: the columns that make the row strange, with what each adds to the
-    score beyond what it adds in a usual row. Rows are in the order of the table.
+    The output has the columns that identify rows (or else the row number),
+    `score` (how unusual the row is; above 0 for outliers), `outlier` (1 or 0)
+    and `reasons`: the columns that make the row unusual, with the amount each
+    adds to the score compared with a typical row. Rows keep their order.
     """
     _check_paths(source, output, save, report)
     _check_columns(drop=drop, categorical=categorical, id=id_)
     if contamination is not None and not 0 < contamination <= 0.5:
-        raise typer.BadParameter("--contamination has to be above 0 and up to 0.5.")
+        raise typer.BadParameter(
+            f"--contamination must be in (0, 0.5], not {contamination:g}."
+        )
     from skim.cli import _work
     from skim.cli._talk import Talk
 
     talk = Talk(quiet)
     with _work.drafts_of(output=output, save=save, report=report) as drafts:
-        # What is not installed is found out before the work, too.
+        # Missing packages should fail before the work, too.
         if save:
             from skim.cli._model_file import import_skops, save_model
 
@@ -209,7 +206,7 @@ def detect(
             _work.import_report()
         table = _work.read(source, talk, encoding=encoding, delimiter=delimiter)
         if len(table) < 2:
-            raise ValueError(f"{source} has one row; outliers need others beside them.")
+            raise ValueError(f"{source} has one row; at least two are needed.")
         model = _work.new_model(
             detector.value,
             contamination=contamination or "auto",
@@ -234,9 +231,7 @@ def detect(
         if save:
             save_model(model, drafts.save)
         if report:
-            with talk.step("Writing the report"):
-                name = _work.source_name(source)
-                _work.make_report(model, table, drafts.report, source=name)
+            _work.make_report(model, table, drafts.report, talk, source=source)
     _name_files(talk, output, save, report)
 
 
@@ -244,7 +239,7 @@ def detect(
 @_in_one_sentence
 def score(
     source: Source,
-    model: Annotated[Path, typer.Option(help="What `skim detect --save` wrote.")],
+    model: Annotated[Path, typer.Option(help="File written by `skim detect --save`.")],
     output: Output = None,
     top: Top = None,
     reasons: Reasons = 3,
@@ -254,10 +249,10 @@ def score(
     delimiter: Delimiter = None,
     quiet: Quiet = False,
 ):
-    """Score the rows of a new table by a saved model.
+    """Score the rows of a new table with a saved model.
 
-    The table has to have the model's columns, in any order; columns that were left
-    out by --drop may be absent. What is written is the same as by `skim detect`.
+    The table must have the columns of the training data, in any order; those
+    left out by --drop may be missing. The output is that of `skim detect`.
     """
     _check_paths(source, output, None, report, model)
     from skim.cli import _work
@@ -268,9 +263,9 @@ def score(
     with _work.drafts_of(output=output, report=report) as drafts:
         if report:
             _work.import_report()
-        fitted, remark = load_model(model)
-        if remark:
-            talk.say(remark)
+        fitted, warning = load_model(model)
+        if warning:
+            talk.say(warning)
         table = _work.read(source, talk, encoding=encoding, delimiter=delimiter)
         table = _work.check_columns(table, fitted[0], source)
         _work.write_results(
@@ -285,27 +280,23 @@ def score(
             jobs=jobs,
         )
         if report:
-            with talk.step("Writing the report"):
-                name = _work.source_name(source)
-                _work.make_report(fitted, table, drafts.report, source=name)
-    _name_files(talk, output, None, report)
+            _work.make_report(fitted, table, drafts.report, talk, source=source)
+    _name_files(talk, output, report)
 
 
 @app.command()
 @_in_one_sentence
 def demo(
-    data: Annotated[
-        Data, typer.Option(help="Which of the tables.")
-    ] = Data.BREAST_CANCER,
+    data: Annotated[Data, typer.Option(help="Table to use.")] = Data.BREAST_CANCER,
     report: Annotated[
-        Path, typer.Option(help="Where to write the page of HTML.")
+        Path, typer.Option(help="Write the HTML report to this file.")
     ] = Path("skim-demo.html"),
     seed: Seed = 0,
 ):
     """Find known outliers in a table that comes with scikit-learn.
 
-    The labels are not shown to the detector; they only tell how many of the outliers
-    were found.
+    The detector never sees the labels, which only serve to count the outliers
+    that it finds.
     """
     from skim.cli._demo import run
 
@@ -315,7 +306,7 @@ def demo(
 @app.command()
 @_in_one_sentence
 def doctor():
-    """Show what is installed, which extras are complete, and where to compute."""
+    """Show installed versions, extras and the device."""
     from skim.cli._doctor import examine
 
     for line in examine():
@@ -323,33 +314,37 @@ def doctor():
 
 
 def _check_paths(source, output, save, report, model=None):
-    """Refuse to write over a file that is read, or one file twice."""
+    """Refuse to overwrite an input file, or to write a file twice."""
     is_file = output is not None and (output.is_file() or not output.exists())
     if is_file and output.suffix.lower() not in (".csv", ".parquet"):
-        raise typer.BadParameter("--output has to end in .csv or .parquet.")
+        raise typer.BadParameter(
+            f"--output must end in .csv or .parquet, unlike {output}."
+        )
     read = [Path(path) for path in (source, model) if path not in ("-", None)]
     written = [path for path in (output, save, report) if path is not None]
     paths = [path.resolve() for path in (*read, *written)]
     for i, path in enumerate(paths):
         if path in paths[max(i + 1, len(read)) :]:
-            raise typer.BadParameter(f"{path} would be written over.")
+            raise typer.BadParameter(
+                f"{path} would be overwritten; choose another file."
+            )
 
 
 def _check_columns(**chosen):
-    """Refuse a column that is asked to be two things."""
-    asked: dict[str, str] = {}
+    """Refuse a column that is given two roles."""
+    roles: dict[str, str] = {}
     for option, columns in chosen.items():
         for column in columns or ():
-            other = asked.setdefault(column, option)
+            other = roles.setdefault(column, option)
             if other != option:
                 raise typer.BadParameter(
-                    f"{column} is given to --{other} and to --{option}; choose one."
+                    f"{column} is given to both --{other} and --{option}; choose one."
                 )
 
 
 def _check_jobs(jobs):
     if jobs == 0:
-        raise typer.BadParameter("has to be positive, or -1 for all processors.")
+        raise typer.BadParameter("must be positive, or -1 for all processors, not 0.")
     return jobs
 
 

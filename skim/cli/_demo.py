@@ -1,4 +1,4 @@
-"""The whole way on a table that comes with scikit-learn."""
+"""A demonstration on a table that comes with scikit-learn."""
 
 from rich.console import Console
 from rich.table import Table
@@ -17,13 +17,13 @@ SHOWN = 10
 
 
 def run(name, report, seed):
-    """Fit, show the strangest rows, and write the report."""
+    """Fit a detector, show the most unusual rows and write the report."""
     talk = Talk(quiet=False)
     _work.import_report()
     with _work.whole_file(report) as draft:
         data, known = LOADERS[name](return_X_y=True, as_frame=True)
         talk.say(f"{name}: {len(data):,} rows, {data.shape[1]} columns")
-        talk.say(f"{int(known.sum())} of the rows are known to be outliers")
+        talk.say(f"{int(known.sum())} rows are known outliers")
         model = _work.new_model("altbi", contamination="auto", seed=seed)
         with talk.step("Fitting ALTBIDetector"):
             model.fit(data)
@@ -39,15 +39,15 @@ def run(name, report, seed):
         flagged = results.scores > 0
         found = int((flagged & (known == 1)).sum())
         print(
-            f"{flagged.sum():,} rows are flagged, {found} of the {known.sum()} known "
-            "outliers among them."
+            f"{flagged.sum():,} rows are flagged, including {found} of the "
+            f"{known.sum()} known outliers."
         )
-        _work.make_report(model, data, draft, source=name)
+        _work.make_report(model, data, draft, talk, source=name)
     print(f"The report is {report}; open it in a browser.")
 
 
 def _strangest(results, known):
-    table = Table(box=None, padding=(0, 2, 0, 0), title="The strangest rows")
+    table = Table(box=None, padding=(0, 2, 0, 0), title="The most unusual rows")
     table.add_column("row", justify="right")
     table.add_column("score", justify="right")
     table.add_column("known")

@@ -1,4 +1,4 @@
-"""What is installed."""
+"""Installed versions and extras."""
 
 import platform
 import re
@@ -6,12 +6,13 @@ from importlib import metadata
 
 import skim
 
+DISTRIBUTION = "skim-od"
 CORE = ("numpy", "scipy", "scikit-learn", "torch")
 REQUIREMENT = re.compile(r"""([\w.-]+)(?:\[([\w,-]+)\])?.*extra == ['"]([\w-]+)['"]""")
 
 
 def examine():
-    """Yield lines about Python, the core, the extras and the device."""
+    """Yield lines about Python, the dependencies, the device and the extras."""
     yield f"skim {skim.__version__}"
     yield f"python {platform.python_version()} on {platform.platform()}"
     for name in CORE:
@@ -19,11 +20,11 @@ def examine():
     yield f"device {_device()}"
     extras = _extras()
     if not extras:
-        yield "extras unknown: skim is not installed, only found"
+        yield "extras unknown: skim is not installed"
     for extra in sorted(extras):
-        lacking = sorted(name for name in _needs(extra, extras) if not _version(name))
-        state = f"lacks {', '.join(lacking)}" if lacking else "complete"
-        yield f"skim[{extra}] {state}"
+        missing = sorted(name for name in _needs(extra, extras) if not _version(name))
+        state = f"is missing {', '.join(missing)}" if missing else "complete"
+        yield f"{DISTRIBUTION}[{extra}] {state}"
 
 
 def _version(name):
@@ -39,29 +40,28 @@ def _device():
     import torch
 
     if torch.cuda.is_available():
-        return f"cuda ({torch.cuda.get_device_name()}), with device='auto'; else cpu"
+        return f"cuda ({torch.cuda.get_device_name()}) with device='auto', else cpu"
     return f"cpu, {torch.get_num_threads()} threads"
 
 
 def _extras():
-    """Return, for each extra, pairs of a package and the extras asked of it."""
+    """Return each extra's requirements as pairs of a package and its extras."""
     try:
-        requirements = metadata.requires("skim") or []
+        requirements = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
         return {}
-    extras: dict = {}
-    for requirement in requirements:
-        match = REQUIREMENT.match(requirement)
-        if match:
-            name, nested, extra = match.groups()
-            extras.setdefault(extra, []).append((name, nested))
+    extras: dict[str, list] = {}
+    for match in filter(None, map(REQUIREMENT.match, requirements)):
+        name, nested, extra = match.groups()
+        extras.setdefault(extra, []).append((name, nested))
     return extras
 
 
 def _needs(extra, extras):
-    """Yield the packages of an extra, and of those that it includes."""
+    """Yield the packages of an extra, including those of nested extras."""
     for name, nested in extras.get(extra, []):
-        if name != "skim":
+        if name == DISTRIBUTION:
+            for inner in nested.split(","):
+                yield from _needs(inner, extras)
+        else:
             yield name
-        for inner in nested.split(",") if name == "skim" and nested else ():
-            yield from _needs(inner, extras)

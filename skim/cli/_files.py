@@ -1,4 +1,4 @@
-"""Where a command writes, which is found out before it works."""
+"""Writing output files completely or not at all."""
 
 import contextlib
 import os
@@ -12,19 +12,9 @@ from skim._utils import replacing
 
 @contextlib.contextmanager
 def whole_file(path):
-    """Yield where to write what will be at `path` if all goes well.
+    """Yield a draft that replaces `path`, or goes to standard output, on success.
 
-    Whether it can be written at all is found out at once.
-
-    Parameters
-    ----------
-    path : Path or None
-        None means standard output.
-
-    Yields
-    ------
-    draft : Path
-        A file beside `path`, of the same extension.
+    Raises at once if `path` cannot be written.
     """
     if path is None or (path.exists() and not path.is_file() and not path.is_dir()):
         with _passed_on(path) as draft:
@@ -40,7 +30,7 @@ def whole_file(path):
 
 @contextlib.contextmanager
 def _passed_on(path):
-    """Yield a temporary file whose content goes down a pipe or device at the end."""
+    """Yield a temporary file that is copied to a pipe or device at the end."""
     with tempfile.TemporaryDirectory(prefix="skim-") as folder:
         draft = Path(folder) / "draft"
         yield draft
@@ -55,10 +45,10 @@ def _passed_on(path):
 
 def _check_writable(path, target, draft):
     if target.is_dir():
-        raise IsADirectoryError(f"{path} is a directory; name a file to write.")
+        raise IsADirectoryError(f"{path} is a directory; give the name of a file.")
     if not target.parent.is_dir():
         raise FileNotFoundError(
-            f"{path} cannot be written: there is no folder {target.parent}."
+            f"{path} cannot be written: {target.parent} does not exist."
         )
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(f"{path} cannot be written: it is read-only.")

@@ -1,4 +1,4 @@
-"""Models on disk: skops files that say what they are."""
+"""Saving and loading models as skops files."""
 
 import json
 import os
@@ -22,9 +22,9 @@ from skim.tables._columns import (
     NumberEncoder,
 )
 
-LABEL = "skim.json"  # the member of the file that says what it is
+LABEL = "skim.json"  # archive member with the versions
 
-# All that a model is made of, beside scikit-learn and numpy.
+# The types in a model, besides those of scikit-learn and numpy.
 TRUSTED = [
     f"{cls.__module__}.{cls.__qualname__}"
     for cls in (
@@ -43,7 +43,7 @@ TRUSTED = [
 
 
 def save_model(model, path):
-    """Write a fitted pipeline of encoder and detector."""
+    """Save a fitted pipeline of encoder and detector."""
     import_skops().dump(model, path)
     label = {"skim": skim.__version__, "scikit-learn": sklearn.__version__}
     with zipfile.ZipFile(path, "a") as archive:
@@ -51,20 +51,10 @@ def save_model(model, path):
 
 
 def load_model(path):
-    """Read a model that `save_model` wrote, with this version of skim.
+    """Load a model that was saved with this version of skim.
 
-    Nothing in the file is executed, and nothing is made of it unless all of its
-    types are those of a model.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    model : Pipeline
-    remark : str or None
-        What there is to know about the file.
+    Nothing in the file is executed, and nothing is loaded unless all its types
+    belong to a model. Also returns a warning about the versions, or None.
     """
     io = import_skops()
     if not os.path.exists(path):
@@ -72,23 +62,23 @@ def load_model(path):
     label = _read_label(path)
     if label["skim"] != skim.__version__:
         raise ValueError(
-            f"{path} was saved by skim {label['skim']}, and this is skim "
+            f"{path} was saved with skim {label['skim']}, but this is skim "
             f"{skim.__version__}; fit it again, or install skim {label['skim']}."
         )
-    remark = None
+    warning = None
     if label["scikit-learn"] != sklearn.__version__:
-        remark = (
-            f"{path} was saved with scikit-learn {label['scikit-learn']}, and this is "
-            f"{sklearn.__version__}: the scores may differ."
+        warning = (
+            f"{path} was saved with scikit-learn {label['scikit-learn']}, but this is "
+            f"{sklearn.__version__}; the scores may differ."
         )
     try:
         foreign = sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED))
-    except Exception:  # there is no end to how a file can be damaged
+    except Exception:  # files can be damaged in endless ways
         raise _damaged(path) from None
     if foreign:
         raise ValueError(
-            f"{path} holds what no model of skim does ({', '.join(foreign[:3])}); it "
-            "was not loaded."
+            f"{path} contains types that are not part of a skim model "
+            f"({', '.join(foreign[:3])}); it was not loaded."
         )
     try:
         with warnings.catch_warnings():
@@ -98,15 +88,15 @@ def load_model(path):
         raise _damaged(path) from None
     if not _is_model(model):
         raise _not_ours(path)
-    return model, remark
+    return model, warning
 
 
 def import_skops():
-    """Return ``skops.io``, or say how to install it."""
+    """Return ``skops.io``, or raise with installation advice."""
     try:
         import skops.io
     except ImportError as error:
-        raise ImportError("Models need skops: pip install 'skim[cli]'") from error
+        raise ImportError("Models need skops: pip install 'skim-od[cli]'") from error
     return skops.io
 
 
@@ -129,7 +119,7 @@ def _is_model(model):
 
 
 def _not_ours(path):
-    return ValueError(f"{path} is not a model that skim has saved; it was not loaded.")
+    return ValueError(f"{path} is not a model saved by skim; it was not loaded.")
 
 
 def _damaged(path):

@@ -1,4 +1,4 @@
-"""Scores, labels and reasons of the rows of a table, and writing them."""
+"""Scores, labels and reasons for the rows of a table."""
 
 import contextlib
 import csv
@@ -7,32 +7,31 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-CHUNK = 20_000  # rows that are looked at together
-ROW = "row"
+CHUNK = 20_000  # rows processed at a time
 
 
 class Results:
-    """What a model says about the rows of a table.
+    """The results of a model on the rows of a table.
 
     Parameters
     ----------
     model : Pipeline
-        Fitted, of an encoder and a detector.
+        A fitted encoder and detector.
     table : DataFrame
     scores : ndarray of shape (n_rows,) or None
-        Of all rows, as `score_samples` gives them, if they are known.
+        The result of `score_samples` for all rows. None means to compute it.
     top : int or None
-        Number of rows to tell about, the strangest first. None means all rows, in
-        their own order.
+        Number of rows to write, strangest first. None means all rows, in their
+        original order.
     n_reasons : int
-        Largest number of columns to name for a row.
+        Maximum number of reasons for a row.
     n_jobs : int
         Number of threads.
 
     Attributes
     ----------
     scores : ndarray of shape (n_rows,)
-        How strange each row of the table is; above 0 for outliers.
+        How strange each row is; above 0 for outliers.
     """
 
     def __init__(self, model, table, *, scores, top, n_reasons, n_jobs):
@@ -41,13 +40,11 @@ class Results:
         self.n_reasons = n_reasons
         self.n_jobs = n_jobs
         if scores is None:
-            chunks = list(self._in_chunks(np.arange(len(table)), self._score))
-            scores = np.concatenate(chunks)
+            chunks = self._in_chunks(np.arange(len(table)), self._score)
+            scores = np.concatenate(list(chunks))
         self.scores = self.detector.offset_ - scores
         self.n_decimals = _n_decimals(self.detector.training_scores_)
-        self.rows = np.arange(len(table))
-        if top is not None:
-            self.rows = np.argsort(-self.scores, kind="stable")[:top]
+        self.rows = np.arange(len(table)) if top is None else self._strangest(top)
 
     @property
     def id_columns(self):
@@ -55,16 +52,7 @@ class Results:
         return id_columns(self.encoder)
 
     def write(self, path, *, as_parquet, advance):
-        """Write a row for each of the rows.
-
-        Parameters
-        ----------
-        path : Path
-        as_parquet : bool
-            Whether to write Parquet, and not CSV.
-        advance : callable
-            Told the number of rows as they are done.
-        """
+        """Write Parquet or CSV, calling `advance` with the size of each chunk."""
         import pyarrow as pa
 
         known = self._known_columns()
@@ -78,15 +66,18 @@ class Results:
                 advance(len(part))
 
     def strangest(self, n_rows):
-        """Return positions, scores and reasons of the strangest rows, as lists."""
-        rows = np.argsort(-self.scores, kind="stable")[:n_rows]
+        """Return a list of positions, scores and reasons of the strangest rows."""
+        rows = self._strangest(n_rows)
         reasons = self._reasons(rows).to_pylist()
         return list(
             zip(rows.tolist(), self.scores[rows].tolist(), reasons, strict=True)
         )
 
+    def _strangest(self, n_rows):
+        return np.argsort(-self.scores, kind="stable")[:n_rows]
+
     def _known_columns(self):
-        """Return what is there before the reasons, as an Arrow table."""
+        """Return all columns but the reasons, as an Arrow table."""
         import pyarrow as pa
 
         scores = self.scores[self.rows]
@@ -95,20 +86,20 @@ class Results:
             values = self.table[name].iloc[self.rows]
             try:
                 columns[name] = pa.Array.from_pandas(values)
-            except pa.ArrowException:  # values of several types
+            except pa.ArrowException:  # mixed types
                 columns[name] = pa.Array.from_pandas(values.astype(str))
         if not columns:
-            columns[ROW] = pa.array(self.rows + 1)
+            columns["row"] = pa.array(self.rows + 1)
         columns[self._name("score")] = pa.array(scores.round(self.n_decimals + 4))
         columns[self._name("outlier")] = pa.array((scores > 0).astype(np.int8))
         return pa.table(columns)
 
     def _name(self, column):
-        """Return the name of one of our columns, beside those of the table."""
+        """Return the name of an output column, with a prefix if it is taken."""
         return f"skim_{column}" if column in self.id_columns else column
 
     def _in_chunks(self, rows, function):
-        """Yield the function's results for the rows, chunk by chunk."""
+        """Apply a function to chunks of the rows and yield the results in order."""
         chunks = [rows[i : i + CHUNK] for i in range(0, len(rows), CHUNK)]
         pool = ThreadPoolExecutor(self.n_jobs)
         try:
@@ -123,7 +114,7 @@ class Results:
         return np.asarray(self.encoder.transform(self.table.iloc[rows]))
 
     def _reasons(self, rows):
-        """Name the columns that make rows strange, as an Arrow array of text."""
+        """Return the columns that make rows strange, as an Arrow array of text."""
         import pyarrow as pa
         from pyarrow import compute
 
@@ -142,21 +133,21 @@ class Results:
         amount = amount.reshape(units.shape)
         missing = self.table[names.tolist()].iloc[rows].isna().to_numpy()
         order += (len(names) + 1) * np.take_along_axis(missing, order, axis=1)
-        # What rounds to nothing is no reason, and adds no text.
+        # A contribution that rounds to 0 is not a reason and adds no text.
         order[units == 0] = len(names)
-        told = [f" (+{n / unit:.{self.n_decimals}f})" if n else "" for n in amounts]
+        added = [f" (+{n / unit:.{self.n_decimals}f})" if n else "" for n in amounts]
         texts = []
         for k, comma in enumerate(["", *[", "] * (order.shape[1] - 1)]):
             present = [f"{comma}{name}" for name in names]
             absent = [f"{comma}{name} missing" for name in names]
             named = pa.array([*present, "", *absent])
             texts += [named.take(pa.array(order[:, k]))]
-            texts += [pa.array(told).take(pa.array(amount[:, k]))]
+            texts += [pa.array(added).take(pa.array(amount[:, k]))]
         return compute.binary_join_element_wise(*texts, "")
 
 
 def _n_decimals(scores):
-    """Return how many decimals tell differences of a hundredth of the usual spread."""
+    """Return the decimals needed to show a hundredth of the spread of the scores."""
     spread = np.subtract(*np.quantile(scores, [0.95, 0.05]))
     return int(np.clip(2 - np.floor(np.log10(spread or 1.0)), 1, 12))
 
@@ -178,7 +169,7 @@ def _writer(path, schema, as_parquet):
 def _csv_writer(path, schema):
     from pyarrow import csv as arrow_csv
 
-    header = io.StringIO()  # our own, because Arrow puts every name in quotes
+    header = io.StringIO()  # Arrow would quote every name
     csv.writer(header, lineterminator="\n").writerow(schema.names)
     options = arrow_csv.WriteOptions(include_header=False)
     with open(path, "wb") as sink:

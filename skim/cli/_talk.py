@@ -1,4 +1,4 @@
-"""What is said on standard error."""
+"""Messages on standard error."""
 
 import time
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ MANY_COLUMNS = 40
 
 
 class Talk:
-    """Tells on standard error what goes on, unless it is to be quiet.
+    """Prints messages and progress on standard error, unless quiet.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class Talk:
     """
 
     def __init__(self, quiet):
-        # Names of columns are text, whatever brackets and colons they have.
+        # Column names are plain text, even with brackets and colons in them.
         self.console = Console(
             stderr=True, quiet=quiet, markup=False, emoji=False, highlight=False
         )
@@ -27,12 +27,12 @@ class Talk:
             self.console.width = 160
 
     def say(self, text):
-        """Say something."""
+        """Print a message."""
         self.console.print(text, soft_wrap=True)
 
     @contextmanager
     def step(self, doing):
-        """Show that something is being done, and say afterwards how long it took."""
+        """Show that a step is running, and print how long it took."""
         start = time.perf_counter()
         with self.console.status(f"{doing} ..."):
             yield
@@ -40,7 +40,7 @@ class Talk:
 
     @contextmanager
     def progress(self, doing, total):
-        """Show how far something has come; yield what to call with each advance."""
+        """Show a progress bar; yield a function that advances it."""
         bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -56,7 +56,7 @@ class Talk:
         self.say(f"{doing}: {time.perf_counter() - start:.1f} s")
 
     def decisions(self, decisions):
-        """Show what becomes of the columns."""
+        """Print how the columns are treated."""
         table = Table(box=None, padding=(0, 2, 0, 0))
         for name in ("column", "treatment", "reason"):
             table.add_column(name, overflow="fold")
@@ -66,7 +66,7 @@ class Talk:
 
 
 def _grouped(decisions):
-    """Return one row for all columns with the same treatment and reason."""
+    """Yield one row per treatment and reason."""
     groups: dict = {}
     for column, treatment, reason in decisions:
         groups.setdefault((treatment, reason), []).append(column)

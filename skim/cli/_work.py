@@ -1,4 +1,4 @@
-"""What the commands do, once their options are known."""
+"""The steps of the commands."""
 
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -18,22 +18,23 @@ DETECTORS = {
     "im-autoencoder": "IMAutoencoderDetector",
 }
 
-MANY = 0.1  # a share of outliers that asks for a word
-HINT = " --contamination sets their share, and --top shows the strangest."
+MANY = 0.1  # a larger share of outliers is worth a hint
+HINT = (
+    "The scores show no clear gap; --contamination sets the share of outliers, "
+    "--top lists the most unusual rows."
+)
 
 
 def new_model(detector, *, contamination, seed, **columns):
     """Return an unfitted pipeline of encoder and detector."""
     cls = getattr(skim, DETECTORS[detector])
     encoder = TableEncoder(**columns)
-    # Nobody looks at the stages here, and the file of the model stays small.
-    settings = {"contamination": contamination, "store_stages": False}
-    steps = [("encoder", encoder), ("detector", cls(**settings, random_state=seed))]
-    return Pipeline(steps)
+    detector = cls(contamination=contamination, random_state=seed)
+    return Pipeline([("encoder", encoder), ("detector", detector)])
 
 
 def fit(model, table, talk):
-    """Fit the pipeline, and tell what becomes of the columns before the long part."""
+    """Fit the pipeline, and show the columns' treatment before the long part."""
     encoder, detector = model
     with talk.step("Encoding columns"):
         encoder.fit(table)
@@ -44,7 +45,7 @@ def fit(model, table, talk):
 
 
 def read(source, talk, *, encoding, delimiter):
-    """Read a table and tell its size."""
+    """Read a table and report its size."""
     with talk.step(f"Reading {source}"):
         table = read_table(source, encoding=encoding, delimiter=delimiter)
     talk.say(f"{len(table):,} rows, {table.shape[1]:,} columns")
@@ -52,7 +53,7 @@ def read(source, talk, *, encoding, delimiter):
 
 
 class Drafts(NamedTuple):
-    """Where to write what will be in a command's files at its end."""
+    """Drafts of a command's output files."""
 
     output: Path
     save: Path | None
@@ -61,17 +62,9 @@ class Drafts(NamedTuple):
 
 @contextmanager
 def drafts_of(*, output, save=None, report=None):
-    """Check that the files can be written, and put them in place if all goes well.
-
-    Parameters
-    ----------
-    output : Path or None
-        None means standard output.
-    save, report : Path or None
-        None means that there is no such file.
-    """
+    """Check that files can be written, and put them in place on success."""
     with ExitStack() as stack:
-        # The last to be entered is the first to appear: standard output comes last.
+        # Files appear in reverse order, standard output last.
         yield Drafts(
             stack.enter_context(whole_file(output)),
             save and stack.enter_context(whole_file(save)),
@@ -80,7 +73,7 @@ def drafts_of(*, output, save=None, report=None):
 
 
 def write_results(model, table, draft, talk, *, scores, output, top, n_reasons, jobs):
-    """Write the scores, labels and reasons, and say how many outliers there are."""
+    """Write scores, labels and reasons, and report the number of outliers."""
     with talk.step("Scoring rows") if scores is None else nullcontext():
         results = Results(
             model,
@@ -100,49 +93,45 @@ def write_results(model, table, draft, talk, *, scores, output, top, n_reasons, 
     talk.say(f"{n_outliers:,} of {len(table):,} rows are outliers")
     if model[-1].contamination == "auto" and scores is not None:
         share = n_outliers / len(table)
-        if share == 0:
-            talk.say("No gap parts strange rows from usual ones." + HINT)
-        elif share > MANY:
-            talk.say("That is many; the scores have no clear gap." + HINT)
+        if share == 0 or share > MANY:
+            talk.say(HINT)
 
 
 def import_report():
-    """Return ``skim.report.write_report``, or say why it cannot be had."""
-    try:
-        from skim.report import write_report
-    except ImportError as error:
-        raise ImportError(f"The report cannot be made: {error}") from error
+    """Return ``skim.report.write_report``, or raise if jinja2 is missing."""
+    import jinja2  # noqa: F401
+
+    from skim.report import write_report
+
     return write_report
 
 
-def make_report(model, table, draft, *, source):
+def make_report(model, table, draft, talk, *, source):
     """Write the HTML report."""
     names = id_columns(model[0])
-    ids = range(1, len(table) + 1)  # as in the results
+    ids = [str(i + 1) for i in range(len(table))]  # as in the results
     if names:
-        first, *others = (table[name].astype(str) for name in names)
-        ids = (first.str.cat(others, sep=" / ") if others else first).tolist()
-    import_report()(model, table, draft, source=source, ids=ids)
+        rows = table[names].astype(str).to_numpy()
+        ids = [" / ".join(map(str, row)) for row in rows]
+    name = "standard input" if source == "-" else Path(source).name
+    with talk.step("Writing the report"):
+        import_report()(model, table, draft, source=name, ids=ids)
 
 
 def check_columns(table, encoder, source):
     """Return the table with the model's columns in the model's order.
 
-    Columns that were left out on request may be absent.
+    Columns that were dropped on request may be missing.
     """
     wanted = [str(name) for name in encoder.feature_names_in_]
-    spare = {
-        d.column
-        for d in encoder.decisions_
-        if (d.treatment, d.reason) == ("dropped", "as asked")
-    }
-    missing = [name for name in wanted if name not in table and name not in spare]
+    required = set(wanted).difference(map(str, encoder.drop))
+    missing = [name for name in wanted if name not in table and name in required]
     extra = list(table.columns.difference(wanted, sort=False))
     faults = []
     if missing:
-        faults.append(f"lacks the model's {_columns(missing)}")
+        faults.append(f"is missing {_columns(missing)} of the training data")
     if extra:
-        faults.append(f"has {_columns(extra)} that the model does not know")
+        faults.append(f"has {_columns(extra)} that the training data did not have")
     if faults:
         raise ValueError(f"{source} {' and '.join(faults)}.")
     return table.reindex(columns=wanted)
@@ -152,8 +141,3 @@ def _columns(names):
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
     quoted = ", ".join(f"'{name}'" for name in names[:5])
     return f"column{'s' * (len(names) > 1)} {quoted}{more}"
-
-
-def source_name(source):
-    """Return what to call the source in a report."""
-    return "standard input" if source == "-" else Path(source).name

@@ -1,4 +1,4 @@
-"""The command line as its users meet it."""
+"""The command line as users see it."""
 
 import json
 import os
@@ -12,6 +12,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 import skops.io
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -29,7 +30,7 @@ STRANGE = 17
 
 @pytest.fixture(scope="session")
 def orders():
-    """A table with one row that is strange in price and country."""
+    """A table in which one row has a strange price and country."""
     rng = np.random.default_rng(0)
     n = 120
     table = pd.DataFrame(
@@ -48,7 +49,7 @@ def orders():
 
 @pytest.fixture(scope="session")
 def folder(orders, tmp_path_factory):
-    """A folder with the table, what was found in it, and the model."""
+    """A folder with the table, the results and the model."""
     folder = tmp_path_factory.mktemp("cli")
     orders.to_csv(folder / "orders.csv", index=False)
     result = run(
@@ -82,7 +83,7 @@ def assert_refused(result, *words, code=1):
 # detect --------------------------------------------------------------------------
 
 
-def test_found_has_one_row_for_each_in_the_same_order(folder, orders):
+def test_the_output_has_the_rows_of_the_table_in_order(folder, orders):
     found = pd.read_csv(folder / "found.csv")
     assert list(found.columns) == ["name", "score", "outlier", "reasons"]
     assert found["name"].tolist() == orders["name"].tolist()
@@ -94,7 +95,7 @@ def test_found_has_one_row_for_each_in_the_same_order(folder, orders):
     assert "label" not in " ".join(found["reasons"].fillna(""))
 
 
-def test_found_agrees_with_the_same_in_python(folder, orders):
+def test_the_output_agrees_with_the_python_interface(folder, orders):
     found = pd.read_csv(folder / "found.csv")
     model = make_pipeline(
         TableEncoder(drop=["label"]), IMAutoencoderDetector(random_state=0)
@@ -104,15 +105,15 @@ def test_found_agrees_with_the_same_in_python(folder, orders):
     explained = model[-1].explain(model[0].transform(orders), relative=True)
     by_column = pd.DataFrame(explained).T.groupby(model[0].origins_).sum().T
     for reasons, row in zip(found["reasons"].fillna(""), by_column.iloc, strict=True):
-        told = dict(re.findall(r"(\w+)(?: missing)? \(\+([\d.]+)\)", reasons))
+        found = dict(re.findall(r"(\w+)(?: missing)? \(\+([\d.]+)\)", reasons))
         expected = row[row > 0.5e-4].nlargest(3)
-        assert list(told) == list(expected.index)
-        np.testing.assert_allclose([*map(float, told.values())], expected, atol=1e-4)
+        assert list(found) == list(expected.index)
+        np.testing.assert_allclose([*map(float, found.values())], expected, atol=1e-4)
 
 
 def test_decisions_and_progress_go_to_standard_error(folder):
     log = (folder / "log.txt").read_text()
-    for words in ("120 rows, 5 columns", "all different", "as asked", "3 levels"):
+    for words in ("120 rows, 5 columns", "all different", "as requested", "3 levels"):
         assert words in log
     assert f"Wrote {folder / 'found.csv'}" in " ".join(log.split("\n"))
 
@@ -127,7 +128,7 @@ def test_two_runs_write_the_same_file(folder, tmp_path):
     assert (tmp_path / "again.csv").read_bytes() == expected
 
 
-def test_top_writes_the_strangest_first(folder, tmp_path):
+def test_top_writes_the_most_unusual_rows_in_order(folder, tmp_path):
     path = tmp_path / "top.parquet"
     result = run(
         *("detect", folder / "orders.csv", "--output", path, *QUICK, "--top", 3),
@@ -143,7 +144,7 @@ def test_top_writes_the_strangest_first(folder, tmp_path):
     assert not found["reasons"].str.contains(",").any()
 
 
-def test_columns_can_be_overruled_and_names_do_not_collide(tmp_path):
+def test_decisions_can_be_overridden_and_names_do_not_collide(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"score": [1, 2] * 20, "[b]kind": [1, 2, 3, 4] * 10})
     table["x"] = rng.normal(size=40)
@@ -165,7 +166,7 @@ def test_from_pipe_to_pipe(folder):
     assert b"Reading" in result.stderr
 
 
-def test_other_formats_come_through_pipes(orders, tmp_path):
+def test_pipes_carry_every_format(orders, tmp_path):
     orders.to_parquet(tmp_path / "t.parquet")
     orders.to_feather(tmp_path / "t.feather")
     orders.to_json(tmp_path / "t.jsonl", orient="records", lines=True)
@@ -177,7 +178,7 @@ def test_other_formats_come_through_pipes(orders, tmp_path):
         assert len(result.stdout.splitlines()) == 2
 
 
-def test_devices_are_written_to_and_not_replaced(folder):
+def test_devices_are_written_to_instead_of_replaced(folder):
     result = run("detect", folder / "orders.csv", *QUICK, "-o", os.devnull, "--top", 2)
     assert result.exit_code == 0
     assert not os.path.isfile(os.devnull)
@@ -195,13 +196,10 @@ def test_report(folder, tmp_path):
 # Bad input -----------------------------------------------------------------------
 
 BAD_TABLES = {
-    "empty": (b"", "is empty"),
     "one row": (b"a,b\n1,2\n", "has one row"),
-    "no rows": (b"a,b\n", "no rows"),
-    "no usable columns": (b"a,b\n1,\n1,\n1,\n", "No column is left to work with"),
+    "no usable columns": (b"a,b\n1,\n1,\n1,\n", "No column can be used"),
     "mixed row lengths": (b"a,b\n1,2\n3,4,5\n", "line 3"),
     "Latin-1": ("a,b\nä,2\n".encode("latin-1"), "--encoding Latin-1"),
-    "UTF-16": ("a,b\n1,2\n".encode("utf-16"), "--encoding UTF-16"),
 }
 
 
@@ -215,31 +213,14 @@ def test_bad_tables_are_refused_in_one_sentence(tmp_path, kind):
     assert os.listdir(tmp_path) == ["table.csv"]
 
 
-def test_bad_paths_are_refused_in_one_sentence(tmp_path):
+def test_bad_paths_and_columns_are_refused_in_one_sentence(folder, tmp_path):
     assert_refused(run("detect", tmp_path), "is a directory")
     assert_refused(run("detect", tmp_path / "no.csv"), "does not exist")
-    table = tmp_path / "table.xlsx"
-    table.write_bytes(b"PK")
-    assert_refused(run("detect", table), "unknown extension")
-
-
-def test_unknown_columns_are_refused(folder):
     result = run("detect", folder / "orders.csv", "--quiet", "--drop", "colour")
-    assert_refused(result, "There is no column 'colour' for drop")
+    assert_refused(result, "drop names an unknown column 'colour'")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [("--drop", "price", "--id", "price"), ("--jobs", "0")],
-    ids=["two roles", "no jobs"],
-)
-def test_options_that_cannot_be_are_refused_before_the_work(folder, options):
-    result = run("detect", folder / "orders.csv", *options)
-    assert result.exit_code == 2
-    assert "Reading" not in result.output
-
-
-def test_rows_without_names_have_the_same_numbers_everywhere(tmp_path):
+def test_rows_without_identifiers_have_the_same_numbers_everywhere(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
     table.loc[41] = 30.0
@@ -261,7 +242,7 @@ def test_a_missing_value_is_named_as_a_reason(tmp_path):
     assert "missing" not in reasons["9"]
 
 
-def test_an_unclear_threshold_is_told(tmp_path):
+def test_an_unclear_threshold_comes_with_a_hint(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     X[:12] *= 40
@@ -279,7 +260,7 @@ def test_unwritable_files_are_found_before_anything_is_read(tmp_path, option):
     (tmp_path / "x.csv").mkdir()
     table = tmp_path / "not there.csv"
     result = run("detect", table, option, tmp_path / "no folder" / "out.csv")
-    assert_refused(result, "out.csv cannot be written: there is no folder")
+    assert_refused(result, "out.csv cannot be written: ", "does not exist")
     result = run("detect", table, option, tmp_path / "x.csv")
     assert_refused(result, "is a directory")
 
@@ -307,6 +288,8 @@ def test_read_only_files_and_folders_are_refused(tmp_path):
         ["detect", "t.csv", "--output", "out.xlsx"],
         ["detect", "t.csv", "--output", "t.csv"],
         ["detect", "t.csv", "--output", "a.csv", "--save", "./a.csv"],
+        ["detect", "t.csv", "--drop", "price", "--id", "price"],
+        ["detect", "t.csv", "--jobs", "0"],
         ["score", "t.csv"],
         ["score", "t.csv", "--model", "m.csv", "--output", "m.csv"],
     ],
@@ -315,7 +298,7 @@ def test_wrong_usage_has_its_own_exit_code(arguments):
     assert run(*arguments).exit_code == 2
 
 
-def test_failure_leaves_the_old_output_and_no_others(folder, tmp_path, monkeypatch):
+def test_a_failure_keeps_the_old_output_and_adds_none(folder, tmp_path, monkeypatch):
     from skim.cli import _results
 
     def fail(*_):
@@ -334,7 +317,7 @@ def test_failure_leaves_the_old_output_and_no_others(folder, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )
-def test_interrupted_leaves_nothing_behind(tmp_path, number, code):
+def test_an_interruption_leaves_nothing_behind(tmp_path, number, code):
     rng = np.random.default_rng(0)
     np.save(tmp_path / "t.npy", rng.normal(size=(200_000, 20)))
     files = ["--output", tmp_path / "out.csv", "--save", tmp_path / "model.skops"]
@@ -351,7 +334,7 @@ def test_interrupted_leaves_nothing_behind(tmp_path, number, code):
     assert os.listdir(tmp_path) == ["t.npy"]
 
 
-def test_a_reader_that_has_enough_is_no_failure(folder):
+def test_a_closed_pipe_is_not_a_failure(folder):
     command = f"{sys.executable} -m skim detect {folder / 'orders.csv'} -q"
     command += " --detector im-autoencoder | head -n 1"
     result = subprocess.run(command, shell=True, capture_output=True, check=True)
@@ -391,13 +374,13 @@ def test_missing_and_extra_columns_are_named(folder, orders, tmp_path):
     table.to_csv(tmp_path / "new.csv", index=False)
     result = score(folder, tmp_path / "new.csv", "-q", "-o", tmp_path / "out.csv")
     assert_refused(
-        result, "lacks the model's columns 'price', 'weight'", "has column 'colour'"
+        result, "is missing columns 'price', 'weight'", "has column 'colour'"
     )
     assert os.listdir(tmp_path) == ["new.csv"]
 
 
 def relabelled(path, target, **label):
-    """Copy a model with another label."""
+    """Copy a model with other versions in its label."""
     with zipfile.ZipFile(path) as source, zipfile.ZipFile(target, "w") as sink:
         for item in source.infolist():
             content = source.read(item)
@@ -407,13 +390,13 @@ def relabelled(path, target, **label):
     return target
 
 
-def test_a_model_of_another_version_is_refused_and_named(folder, tmp_path):
+def test_a_model_of_another_version_is_refused(folder, tmp_path):
     path = relabelled(folder / "model.skops", tmp_path / "m.skops", skim="9.8.7")
     result = run("score", folder / "orders.csv", "--model", path)
-    assert_refused(result, "saved by skim 9.8.7", f"this is skim {skim.__version__}")
+    assert_refused(result, "saved with skim 9.8.7", f"this is skim {skim.__version__}")
 
 
-def test_another_scikit_learn_is_told(folder, tmp_path):
+def test_another_version_of_scikit_learn_is_reported(folder, tmp_path):
     label = {"scikit-learn": "0.1"}
     path = relabelled(folder / "model.skops", tmp_path / "m.skops", **label)
     result = run("score", folder / "orders.csv", "--model", path)
@@ -421,22 +404,20 @@ def test_another_scikit_learn_is_told(folder, tmp_path):
     assert "saved with scikit-learn 0.1" in result.stderr
 
 
-def test_files_that_are_not_ours_are_refused(folder, tmp_path):
+def test_files_that_are_not_models_are_refused(folder, tmp_path):
     table = folder / "orders.csv"
     assert_refused(run("score", table, "--model", tmp_path / "no"), "does not exist")
-    assert_refused(run("score", table, "--model", tmp_path), "is not a model")
     (tmp_path / "text.skops").write_text("hello")
-    result = run("score", table, "--model", tmp_path / "text.skops")
-    assert_refused(result, "is not a model that skim has saved")
-    skops.io.dump(IMAutoencoderDetector(), tmp_path / "other.skops")
-    result = run("score", table, "--model", tmp_path / "other.skops")
-    assert_refused(result, "is not a model that skim has saved")
+    skops.io.dump(IMAutoencoderDetector(), tmp_path / "unlabelled.skops")
+    labelled(IMAutoencoderDetector(), tmp_path / "labelled.skops")
+    for path in [tmp_path, *tmp_path.iterdir()]:
+        result = run("score", table, "--model", path)
+        assert_refused(result, "is not a model saved by skim")
 
 
-def with_our_label(model, path):
+def labelled(model, path):
+    """Save any model as if it were one of skim's."""
     skops.io.dump(model, path)
-    import sklearn
-
     with zipfile.ZipFile(path, "a") as archive:
         label = {"skim": skim.__version__, "scikit-learn": sklearn.__version__}
         archive.writestr("skim.json", json.dumps(label))
@@ -445,15 +426,12 @@ def with_our_label(model, path):
 
 def test_foreign_code_is_never_run(folder, tmp_path):
     trap = make_pipeline(FunctionTransformer(os.mkdir), IMAutoencoderDetector())
-    path = with_our_label(trap, tmp_path / "trap.skops")
+    path = labelled(trap, tmp_path / "trap.skops")
     result = run("score", folder / "orders.csv", "--model", path)
     assert_refused(result, "posix.mkdir", "was not loaded")
 
 
-def test_other_objects_and_damaged_models_are_refused(folder, tmp_path):
-    path = with_our_label(IMAutoencoderDetector(), tmp_path / "bare.skops")
-    result = run("score", folder / "orders.csv", "--model", path)
-    assert_refused(result, "is not a model that skim has saved")
+def test_damaged_models_are_refused(folder, tmp_path):
     with zipfile.ZipFile(folder / "model.skops") as source:
         label = source.read("skim.json")
     with zipfile.ZipFile(tmp_path / "hollow.skops", "w") as sink:
@@ -481,15 +459,15 @@ def test_only_types_of_skim_are_trusted(folder):
     assert set(found) <= set(TRUSTED)
 
 
-# The rest ------------------------------------------------------------------------
+# Other commands ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("data", ["breast-cancer", "wine", "digits"])
-def test_demo_names_its_report(tmp_path, data):
+def test_demo_writes_a_report(tmp_path, data):
     path = tmp_path / "demo.html"
     result = run("demo", "--data", data, "--report", path)
     assert result.exit_code == 0, result.stderr
-    assert "The strangest rows" in result.stdout
+    assert "The most unusual rows" in result.stdout
     assert str(path) in result.stdout.replace("\n", "")
     assert path.read_text(encoding="utf-8").startswith("<!")
 
@@ -502,7 +480,7 @@ def test_version_and_doctor():
         assert words in examined
 
 
-def test_doctor_names_what_an_extra_lacks(monkeypatch):
+def test_doctor_names_missing_packages(monkeypatch):
     from skim.cli import _doctor
 
     requirements = [
@@ -510,19 +488,19 @@ def test_doctor_names_what_an_extra_lacks(monkeypatch):
         "rich>=13; extra == 'cli'",
         "no-such-thing>=2 ; extra == 'cli'",
         "rich; extra == 'plot'",
-        "skim[cli,plot]; extra == 'bench'",
+        "skim-od[cli,plot]; extra == 'bench'",
     ]
     monkeypatch.setattr(_doctor.metadata, "requires", lambda _: requirements)
     examined = list(_doctor.examine())
-    assert "skim[cli] lacks no-such-thing" in examined
-    assert "skim[bench] lacks no-such-thing" in examined
-    assert "skim[plot] complete" in examined
+    assert "skim-od[cli] is missing no-such-thing" in examined
+    assert "skim-od[bench] is missing no-such-thing" in examined
+    assert "skim-od[plot] complete" in examined
 
 
 @pytest.mark.parametrize(
     ("package", "command"), [("typer", "doctor"), ("rich", "demo")]
 )
-def test_without_the_extra_there_is_one_sentence(package, command):
+def test_a_missing_extra_is_named_in_one_sentence(package, command):
     code = f"import sys; sys.modules['{package}'] = None\n"
     code += "from skim.cli import main; main()"
     result = subprocess.run(
@@ -533,22 +511,20 @@ def test_without_the_extra_there_is_one_sentence(package, command):
     )
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
-    assert "pip install 'skim[cli]'" in result.stderr
+    assert "pip install 'skim-od[cli]'" in result.stderr
 
 
-@pytest.mark.parametrize("package", ["pyarrow", "skops.io"])
-def test_without_a_part_of_the_extra_there_is_one_sentence(
-    folder, monkeypatch, package, tmp_path
-):
+@pytest.mark.parametrize("package", ["pyarrow", "skops.io", "jinja2"])
+def test_a_missing_part_of_the_extra_is_named(folder, monkeypatch, package, tmp_path):
     monkeypatch.setitem(sys.modules, package, None)
-    files = ["--output", tmp_path / "out.csv", "--save", tmp_path / "m.skops"]
-    result = run("detect", folder / "orders.csv", "--quiet", *files, *QUICK)
-    assert_refused(result, "pip install 'skim[cli]'")
+    files = ["--save", tmp_path / "m.skops", "--report", tmp_path / "page.html"]
+    result = run("detect", folder / "orders.csv", *files, *QUICK)
+    assert_refused(result, "pip install 'skim-od[cli]'")
 
 
-def test_help_is_quick_and_tells_of_exit_codes():
+def test_help_is_quick_and_explains_exit_codes():
     code = "import sys; from skim.cli import _app; sys.exit('sklearn' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert "130 if it was interrupted" in " ".join(run("--help").stdout.split())
+    assert "130 if interrupted" in " ".join(run("--help").stdout.split())
     for command in ("detect", "score", "demo", "doctor"):
         assert run(command, "--help").exit_code == 0
