@@ -84,9 +84,9 @@ def bar_path(counts, width, height, gap=0):
 
 
 def line_path(x, y):
-    """Return the path through points."""
+    """Return the path through points, empty if there are none."""
     points = [f"{_pixel(a)} {_pixel(b)}" for a, b in zip(x, y, strict=True)]
-    return f"M{points[0]}h0L" + " ".join(points)
+    return f"M{points[0]}h0L" + " ".join(points) if points else ""
 
 
 def band_path(x, low, high):
@@ -151,6 +151,10 @@ def trajectory(history, by, kept):
 
     `by` is "epoch" or "update", and `kept` when the checkpoints were kept.
     """
+    # The criterion is NaN where it was not evaluated.
+    judged = np.flatnonzero(np.isfinite(history["criterion"]))
+    judged = judged[evenly_spaced(len(judged), MAX_POINTS)]
+    judged_at, judgements = history[by][judged], history["criterion"][judged]
     thin = evenly_spaced(len(history[by]), MAX_POINTS)
     history = {name: values[thin] for name, values in history.items()}
     frame = {"width": 520, "height": 380, "left": 52, "right": 498}
@@ -160,20 +164,19 @@ def trajectory(history, by, kept):
     quantiles = {name: v for name, v in history.items() if name.startswith("loss_q")}
     low, high = limits(np.concatenate(list(quantiles.values())))
     loss = Axis(low, high, 222, 24)
-    judged = np.isfinite(history["criterion"])
-    values = history["criterion"][judged]
-    criterion = Axis(*limits(values if judged.any() else np.zeros(2)), 318, 266)
+    low, high = limits(judgements) if len(judged) else (0.0, 1.0)
+    criterion = Axis(low, high, 318, 266)
     at = x(history[by])
     q = {name: loss(values) for name, values in quantiles.items()}
     return frame | {
         "by": by,
         "x_ticks": [tick for tick in x.ticks() if tick["value"] % 1 == 0],
         "loss_ticks": loss.ticks(5),
-        "criterion_ticks": criterion.ticks(2) if judged.any() else [],
+        "criterion_ticks": criterion.ticks(2) if len(judged) else [],
         "outer": band_path(at, q["loss_q05"], q["loss_q95"]),
         "inner": band_path(at, q["loss_q25"], q["loss_q75"]),
         "median": line_path(at, q["loss_q50"]),
-        "criterion": line_path(at[judged], criterion(values)) if judged.any() else "",
+        "criterion": line_path(x(judged_at), criterion(judgements)),
         "kept": dot_path(x(kept), np.full(len(kept), frame["bottom"])),
     }
 

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from skim import ALTBIDetector, ODIMDetector
 from skim.report import write_report
+from skim.report._charts import trajectory
 from tests.detectors.test_bad_input import AWKWARD
 from tests.report.conftest import HOSTILE, SCRIPT
 
@@ -172,6 +173,14 @@ def test_same_input_gives_the_same_bytes(page, fitted, people, tmp_path):
         fitted, people, tmp_path / "x.html", source="people & more.csv", top=20
     )
     assert again.read_bytes() == page.read_bytes()
+
+
+def test_a_long_history_keeps_a_criterion_that_is_rarely_evaluated():
+    n = 1000
+    history = {f"loss_q{level}": np.ones(n) for level in ("05", "25", "50", "75", "95")}
+    history["criterion"] = np.where(np.arange(n) % 100 == 50, np.arange(n), np.nan)
+    chart = trajectory(history | {"epoch": np.arange(n)}, "epoch", np.array([5]))
+    assert len(chart["criterion"].partition("L")[2].split()) == 2 * 10
 
 
 def test_every_detector_has_a_page(quick, table, is_outlier, tmp_path):
