@@ -1,19 +1,15 @@
 """What the learnt representation does to clusters and to detection."""
 
-import csv
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.metrics import roc_auc_score
 
-from benchmarks._store import append_line
-from benchmarks.adbench import choose_tables
+from benchmarks._shared.options import ResultsFile, Seeds, Tables
+from benchmarks._shared.results import Runs, print_table
+from benchmarks._shared.tables import choose_tables
 from skim import ALTBIDetector
 from skim._detectors._scaling import InputScaler
 from skim.datasets import fetch_adbench, make_im_clusters
@@ -21,7 +17,8 @@ from skim.embedding import ContrastiveEmbedder
 from skim.theory import cluster_geometry, estimate_geometry
 
 MAX_ROWS, MAX_FEATURES = 8000, 200  # of the tables, to keep the study short
-FIELDS = ("clusters", "dataset", "seed", "before", "after", "auroc_raw", "auroc")
+KEY = ("clusters", "dataset", "seed")
+VALUES = ("before", "after", "auroc_raw", "auroc")
 UNCLUSTERED = 3  # clusters to cut a table into that does not seem to have any
 SIMULATIONS = {
     "default": {},
@@ -67,7 +64,7 @@ def simulated(name, seed):
 
 
 def load(kind, name, seed):
-    """Return rows, outlier labels or None, and clusters, of which -1 does not count."""
+    """Return rows, outlier labels or None, and clusters, with -1 for outliers."""
     if kind == "true":
         return simulated(name, seed)
     if kind == "classes":
@@ -102,8 +99,9 @@ def variation(X, clusters):
     return geometry.distances.mean() / geometry.delta
 
 
-def measure(kind, name, seed):
-    """Return a row of the results file."""
+def measure(task):
+    """Return a line of the results file."""
+    kind, name, seed = task
     X, y, clusters = load(kind, name, seed)
     X = np.asarray(X, dtype=np.float64)
     embedded = ContrastiveEmbedder(random_state=seed, n_jobs=1).fit_transform(X)
@@ -114,31 +112,18 @@ def measure(kind, name, seed):
         else:
             detector = ALTBIDetector(random_state=seed).fit(rows)
             values.append(roc_auc_score(y, -detector.training_scores_))
-    return [kind, name, seed, *(f"{value:.6g}" for value in values)]
-
-
-def read(path):
-    """Read a results file into ``{(kind, dataset, seed): array of four values}``."""
-    with path.open(newline="") as file:
-        return {
-            (row["clusters"], row["dataset"], int(row["seed"])): np.array(
-                [float(row[field]) for field in FIELDS[3:]]
-            )
-            for row in csv.DictReader(file)
-        }
+    return [values]
 
 
 def by_dataset(runs):
-    """Average over the seeds."""
-    names = sorted({key[:2] for key in runs}, key=lambda k: (k[0], k[1].lower()))
-    return {
-        name: np.mean([runs[key] for key in runs if key[:2] == name], axis=0)
-        for name in names
-    }
+    """Average over the seeds, ``{(kind, dataset): array of four values}``."""
+    means = runs.groupby(["clusters", "dataset"])[list(VALUES)].mean()
+    order = sorted(means.index, key=lambda key: (key[0], key[1].lower()))
+    return {key: means.loc[key].to_numpy() for key in order}
 
 
 def summary(means):
-    """Yield one row of text for each kind of clusters, and for each half of tables."""
+    """Yield one row for each kind of clusters, and for each half of the tables."""
     groups = {kind: [key for key in means if key[0] == kind] for kind in KINDS}
     for title, chosen in (("chosen on", True), ("confirmed on", False)):
         groups[f"estimated, {title}"] = [
@@ -149,8 +134,8 @@ def summary(means):
             values = np.array([means[key] for key in keys])
             ratios = values[:, 1] / values[:, 0]
             better = f"{(ratios < 1).sum()} of {len(ratios)}"
-            areas = (f"{area:.3f}" for area in values[:, 2:].mean(axis=0))
-            yield [title, better, f"{np.exp(np.log(ratios).mean()):.2f}", *areas]
+            ratio = f"{np.exp(np.log(ratios).mean()):.2f}"
+            yield [title, better, ratio, *values[:, 2:].mean(axis=0)]
 
 
 def tasks_of(data, seeds):
@@ -168,38 +153,22 @@ def tasks_of(data, seeds):
 
 
 def contrastive(
-    data: Annotated[
-        list[str] | None, typer.Option(help="A table; all small ones at hand if none.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 1,
-    output: Annotated[
-        Path, typer.Option(help="Results file; what is in it is not done again.")
-    ] = Path("contrastive.csv"),
+    data: Tables = None,
+    seeds: Seeds = 1,
+    output: ResultsFile = Path("contrastive.csv"),
 ):
     """Compare clusters and detection before and after ContrastiveEmbedder.
 
     Clusters are the true ones of simulations, the classes of known sets, and those
-    that are found in tables before embedding. SKIM_DATA_HOME names the folder of
-    ADBench's data.
+    that are found in small tables before embedding. SKIM_DATA_HOME names the folder
+    of ADBench's data.
     """
     try:
         tasks = tasks_of(data, seeds)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    if not output.exists():
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(",".join(FIELDS) + "\n")
-    done = read(output)
-    for task in track(
-        [task for task in tasks if task not in done], console=Console(stderr=True)
-    ):
-        append_line(output, ",".join(map(str, measure(*task))))
-    means = by_dataset(read(output))
+    means = by_dataset(Runs(output, KEY, VALUES).complete(tasks, measure))
     areas = ("AUROC, raw", "AUROC, embedded")
-    each = Table("clusters", "data set", "variation before", "after", *areas)
-    for key, values in means.items():
-        each.add_row(*key, *(f"{value:.3f}" for value in values))
-    overall = Table("clusters", "tighter", "after / before", *areas)
-    for row in summary(means):
-        overall.add_row(*row)
-    Console().print(each, overall)
+    columns = ("clusters", "data set", "variation before", "after", *areas)
+    print_table(columns, [(*key, *values) for key, values in means.items()])
+    print_table(("clusters", "tighter", "after / before", *areas), summary(means))

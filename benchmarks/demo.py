@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
-from benchmarks._measure import measure
-from benchmarks.detectors import DETECTORS
+from benchmarks._shared.detectors import DETECTORS
+from benchmarks._shared.measure import measure
+from benchmarks._shared.results import print_table
 from skim.datasets import (
     load_breast_cancer_outliers,
     load_digits_outliers,
@@ -22,8 +22,6 @@ DATA = {
     "wine": load_wine_outliers,
     "digits": load_digits_outliers,
 }
-
-
 CONTENDERS = {
     "ALTBIDetector": "ALTBI",
     "ODIMDetector": "ODIM",
@@ -33,13 +31,6 @@ CONTENDERS = {
     "PyOD ECOD": "ECOD",
     "PyOD AutoEncoder": "AutoEncoder",
 }
-
-
-def detectors(seed):
-    """Return the detectors of the demonstration by name."""
-    return {
-        title: DETECTORS[name].build(seed=seed) for title, name in CONTENDERS.items()
-    }
 
 
 def demo(
@@ -53,38 +44,29 @@ def demo(
     tables = {name: load(return_X_y=True) for name, load in DATA.items()}
     # The first fit of each detector pays for what it imports, and does not count.
     rounds = ["wine", *DATA]
-    tasks = [(name, data) for data in rounds for name in detectors(seed)]
+    tasks = [(name, data) for data in rounds for name in CONTENDERS]
     results = {}
     for name, data in track(tasks, description="Fitting", console=console):
         X, y = tables[data]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the other libraries
-            results[name, data] = measure(detectors(seed)[name], X, y)
-    console.print(_table(results))
+            detector = DETECTORS[CONTENDERS[name]].build(seed=seed)
+            results[name, data] = measure(detector, X, y)
+    rows = []
+    for name in CONTENDERS:
+        found = [results[name, data] for data in DATA]
+        cells = [f"{auroc:.3f} / {auprc:.3f}" for auroc, auprc, *_ in found]
+        rows.append((name, *cells, sum(result.seconds for result in found)))
+    title = "AUROC / AUPRC without labels, and seconds for the three tables"
+    print_table(("detector", *DATA, "seconds"), rows, title, digits=".1f")
     _draw(results, picture)
     console.print(f"Picture written to {picture}")
-
-
-def _table(results):
-    table = Table(
-        title="AUROC / AUPRC without labels, and seconds for the three tables",
-        box=None,
-        padding=(0, 2, 0, 0),
-    )
-    table.add_column("detector", no_wrap=True)
-    for column in (*DATA, "seconds"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for name in dict.fromkeys(name for name, _ in results):
-        rows = [results[name, data] for data in DATA]
-        cells = [f"{auroc:.3f} / {auprc:.3f}" for auroc, auprc, *_ in rows]
-        table.add_row(name, *cells, f"{sum(row.seconds for row in rows):.1f}")
-    return table
 
 
 def _draw(results, picture):
     from matplotlib.figure import Figure
 
-    names = list(dict.fromkeys(name for name, _ in results))
+    names = list(CONTENDERS)
     figure = Figure(figsize=(10, 4), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
     titles = ("AUROC", "AUPRC", "seconds (log scale)")

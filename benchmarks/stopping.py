@@ -1,32 +1,26 @@
-"""When to stop without labels: what each criterion would have chosen."""
+"""Early stopping without labels: what each criterion would have chosen."""
 
-import csv
-import time
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from benchmarks._one_class import check_names
-from benchmarks.adbench import tables_at_hand
+from benchmarks._shared.options import ResultsFile, Seeds, Tables, some_of
+from benchmarks._shared.results import Runs, print_table
+from benchmarks._shared.tables import draw_rows, halves, tables_at_hand
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 from skim._detectors._altbi import MIN_EPOCHS
-from skim._training._stopping import CRITERIA, N_WATCHED_ROWS, Watch, is_moment
+from skim._training._stopping import CRITERIA, Watch, is_moment
 from skim.datasets import fetch_adbench
 
-MAX_ROWS = 10_000  # of either kind that are scored at every moment
 N_CHECKS = 200  # of ODIM
-FIELDS = ("detector", "dataset", "seed", "moment", "auroc", "auprc", *CRITERIA)
+KEY = ("detector", "dataset", "seed")
+VALUES = ("moment", "auroc", "auprc", *CRITERIA)
 
 
 def new_detector(name, n_rows, seed):
-    """Return a detector that trains to the end, whatever the criteria say."""
+    """Return a detector that is trained for all epochs."""
     if name == "ALTBI":
         return ALTBIDetector(patience=None, random_state=seed)
     if name == "IMAutoencoder":
@@ -38,51 +32,11 @@ def new_detector(name, n_rows, seed):
 
 
 DETECTORS = ("ALTBI", "IMAutoencoder", "ODIM")
-# The tables that choices were made with; every second one was to confirm them.
-TABLES = [
-    "ALOI",
-    "breastw",
-    "campaign",
-    "cardio",
-    "cover",
-    "donors",
-    "glass",
-    "Hepatitis",
-    "http",
-    "InternetAds",
-    "landsat",
-    "letter",
-    "Lymphography",
-    "magic.gamma",
-    "mnist",
-    "musk",
-    "PageBlocks",
-    "pendigits",
-    "Pima",
-    "satimage-2",
-    "shuttle",
-    "smtp",
-    "SpamBase",
-    "thyroid",
-    "vertebral",
-    "WBC",
-    "WDBC",
-    "wine",
-    "WPBC",
-    "yeast",
-]
 EARLIEST = {"ALTBI": MIN_EPOCHS}
 
 
-def draw_rows(y, seed):
-    """Draw rows to score, at most `MAX_ROWS` of either kind, and others to watch."""
-    rng = np.random.default_rng(seed)
-    kinds = [rng.permutation(np.flatnonzero(y == kind))[:MAX_ROWS] for kind in (0, 1)]
-    return np.concatenate(kinds), rng.permutation(len(y))[:N_WATCHED_ROWS]
-
-
 class Recorder:
-    """Called at every entry of a training; scores rows and asks all criteria.
+    """Called at every entry of the history; scores rows by all criteria.
 
     Parameters
     ----------
@@ -101,7 +55,7 @@ class Recorder:
         self.criteria = {}
 
     def __call__(self, run, rows):
-        """Look at a moment of the training."""
+        """Record the losses and the criteria, if the moment counts."""
         self.n_entries += 1
         if not is_moment(self.n_entries):
             return
@@ -142,43 +96,15 @@ class Recorder:
             yield moment, *metrics, *self.criteria[moment]
 
 
-def record(name, dataset, seed):
-    """Return the path of one training, as rows of the results file."""
+def record(task):
+    """Return the path of one training run, as lines of the results file."""
+    name, dataset, seed = task
     X, y = fetch_adbench(dataset, return_X_y=True)
     detector = new_detector(name, len(X), seed)
     detector._validate_params()
     recorder = Recorder(detector, np.asarray(y), seed)
     detector._fit(X, watch=recorder)
-    path = [(name, dataset, seed, *row) for row in recorder.path()]
-    return [[f"{v:.6g}" if isinstance(v, float) else v for v in row] for row in path]
-
-
-def read(path):
-    """Read a results file into ``{(detector, dataset, seed): {field: array}}``."""
-    runs = {}
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            key = row["detector"], row["dataset"], int(row["seed"])
-            runs.setdefault(key, []).append(row)
-    return {
-        key: {
-            field: np.array([float(row[field]) for row in rows]) for field in FIELDS[3:]
-        }
-        for key, rows in runs.items()
-    }
-
-
-def halves(names):
-    """Split names in two: the first, third, fifth by the alphabet, and the rest.
-
-    A table is in the same half however many of `TABLES` are among the names.
-    """
-    others = sorted({*names} - {*TABLES}, key=str.lower)
-    order = [*TABLES, *others]
-    return {
-        "chosen on": [name for name in order[::2] if name in names],
-        "confirmed on": [name for name in order[1::2] if name in names],
-    }
+    return list(recorder.path())
 
 
 def choices(runs, earliest=1):
@@ -186,25 +112,25 @@ def choices(runs, earliest=1):
 
     Parameters
     ----------
-    runs : dict
-        As from `read`, of one detector.
+    runs : dict of (dataset, seed) to DataFrame
+        The paths of one detector.
     earliest : int, default=1
         The first moment that criteria may choose.
     """
-    length = min(len(run["auroc"]) for run in runs.values())
+    length = min(map(len, runs.values()))
     by_moment = np.mean([run["auroc"][:length] for run in runs.values()], axis=0)
     best = int(np.argmax(by_moment))
-    moment = int(next(iter(runs.values()))["moment"][best])
+    moment = next(iter(runs.values()))["moment"].iloc[best]
     rules = {
         "the best moment of each table (oracle)": lambda run: np.argmax(run["auroc"]),
         f"the best moment for all ({moment})": lambda run: best,
-        "the end": lambda run: len(run["auroc"]) - 1,
+        "the end": lambda run: len(run) - 1,
     }
     for criterion in CRITERIA:
         rules[criterion] = partial(_best, criterion, earliest)
     return {
         rule: {
-            key: (run["auroc"][choose(run)], run["auprc"][choose(run)])
+            key: run[["auroc", "auprc"]].iloc[choose(run)].to_numpy()
             for key, run in runs.items()
         }
         for rule, choose in rules.items()
@@ -212,21 +138,20 @@ def choices(runs, earliest=1):
 
 
 def _best(criterion, earliest, run):
-    late = run["moment"] >= earliest
-    return np.argmax(np.where(late, run[criterion], -np.inf))
+    return np.argmax(run[criterion].where(run["moment"] >= earliest, -np.inf))
 
 
-def summary(runs, detector):
-    """Return a table of mean metrics and regrets of one detector, as rows of text."""
-    runs = {key[1:]: run for key, run in runs.items() if key[0] == detector}
+def summary(paths):
+    """Yield the mean metrics and the regret of every rule, for one detector."""
+    name = paths["detector"].iloc[0]
+    runs = dict(list(paths.groupby(["dataset", "seed"], sort=False)))
     parts = halves({dataset for dataset, _ in runs})
     oracle = None
-    for rule, chosen in choices(runs, EARLIEST.get(detector, 1)).items():
+    for rule, chosen in choices(runs, EARLIEST.get(name, 1)).items():
         mean = _mean(chosen, parts["chosen on"] + parts["confirmed on"])
         oracle = mean if oracle is None else oracle
-        values = [*mean, oracle[0] - mean[0]]
-        values += [_mean(chosen, half)[0] if half else None for half in parts.values()]
-        yield [rule, *("" if value is None else f"{value:.4f}" for value in values)]
+        of_halves = [_mean(chosen, half)[0] if half else "" for half in parts.values()]
+        yield [rule, *mean, oracle[0] - mean[0], *of_halves]
 
 
 def _mean(chosen, datasets):
@@ -242,44 +167,22 @@ COLUMNS = ("stopped by", "AUROC", "AUPRC", "regret", "AUROC, half 1", "AUROC, ha
 
 
 def stopping(
-    data: Annotated[
-        list[str] | None, typer.Option(help="A data set; all tables at hand if none.")
-    ] = None,
-    detector: Annotated[
-        list[str] | None,
-        typer.Option(help=f"One of {', '.join(DETECTORS)}; all if none."),
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
-    output: Annotated[
-        Path, typer.Option(help="Results file; what is in it is not done again.")
-    ] = Path("stopping.csv"),
+    data: Tables = None,
+    detector: some_of(DETECTORS) = None,
+    seeds: Seeds = 3,
+    output: ResultsFile = Path("stopping.csv"),
 ):
-    """Compare the criteria for stopping with the best moments, over many tables.
+    """Compare criteria for early stopping with the best epochs, over many tables.
 
-    Labels only serve to judge. SKIM_DATA_HOME names the folder of ADBench's data.
+    Labels only serve the comparison. SKIM_DATA_HOME names the folder of ADBench's data.
     """
-    check_names(detector, DETECTORS, "--detector")
     tables = tables_at_hand(data)
-    done = read(output) if output.exists() else {}
     tasks = [
-        (name, dataset, seed)
-        for name in detector or DETECTORS
+        (name, table.file, seed)
+        for name in detector
         for seed in range(seeds)
-        for dataset in [table.file for table in tables]
-        if (name, dataset, seed) not in done
+        for table in tables
     ]
-    if not output.exists():
-        output.write_text(",".join(FIELDS) + "\n")
-    start = time.perf_counter()
-    for task in track(tasks, console=Console(stderr=True)):
-        rows = record(*task)
-        with output.open("a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(rows)
-    runs = read(output)
-    for name in dict.fromkeys(key[0] for key in runs):
-        table = Table(*COLUMNS, title=f"{name}: when to stop")
-        for row in summary(runs, name):
-            table.add_row(*row)
-        Console().print(table)
-    if tasks:
-        print(f"{time.perf_counter() - start:.0f} s")
+    paths = Runs(output, KEY, VALUES).complete(tasks, record)
+    for name, own in paths.groupby("detector", sort=False):
+        print_table(COLUMNS, summary(own), f"{name}: when to stop", digits=".4f")

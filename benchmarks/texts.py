@@ -1,29 +1,27 @@
 """Outliers among texts: counts of words, and embeddings by a language model."""
 
 import re
+from functools import cache
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from benchmarks._one_class import (
+from benchmarks._shared.options import ResultsFile, Seeds, some_of
+from benchmarks._shared.representations import (
     METHODS,
     PAPER_EMA,
     RAW,
     Study,
-    carry_out,
-    check_names,
     one_class,
-    score,
 )
-from benchmarks.weights import FORTUNES, MINILM, TOPICS, find
+from benchmarks.weights import PACKAGES, find
 from skim.embedding import TextEmbedder, weights_home
 
 DATA = "fortunes"
+TOPICS = tuple(Path(place).name for place in PACKAGES[DATA].files)
 EMBEDDED = "MiniLM"
 UNIT = f"{EMBEDDED}-unit"  # scaled to length one, as the model was trained
 REPRESENTATIONS = (RAW, EMBEDDED, UNIT)
@@ -33,7 +31,7 @@ N_COMPONENTS = 100
 MAX_TOKENS = 256  # what the model is meant for
 
 STUDY = Study(
-    (DATA,),
+    {DATA: (DATA,)},
     {f"+EMA, {each}": (each, PAPER_EMA) for each in REPRESENTATIONS}
     | {f"default, {each}": (each, "") for each in REPRESENTATIONS},
 )
@@ -45,23 +43,12 @@ STUDY = Study(
 def load_fortunes(folder=None, max_texts=MAX_TEXTS):
     """Load the texts of Debian's package "fortunes" that are about a subject.
 
-    Who said a thing is left out, as this alone may tell the topic. Texts that are
-    short or were there before are left out, too.
-
-    Parameters
-    ----------
-    folder : Path, default=None
-        Where its files are, if not where ``make weights`` puts them.
-    max_texts : int, default=300
-        Texts of a topic to take, evenly from the whole file.
-
-    Returns
-    -------
-    texts : list of str
-    labels : ndarray of shape (n,)
-        Number of the topic in `TOPICS`.
+    Returns texts and the numbers of their topics. Sources are left out, as they alone
+    may give the topic away; so are short and repeated texts. At most `max_texts` are
+    taken per topic, evenly from the whole file. `folder` has the files, if not where
+    ``make weights`` puts them.
     """
-    folder = find(DATA, FORTUNES) if folder is None else folder
+    folder = find(DATA) if folder is None else folder
     seen: set = set()
     texts, labels = [], []
     for number, topic in enumerate(TOPICS):
@@ -96,16 +83,12 @@ def words(texts, seed):
 
 
 def embed(texts, memory=None):
-    """Return the language model's embedding of texts, kept on the disk.
+    """Return the language model's embedding of texts.
 
-    Parameters
-    ----------
-    texts : list of str
-    memory : str, default=None
-        Folder of the embeddings, by default a folder beside the weights.
+    It is cached in the folder `memory`, by default beside the weights.
     """
     embedder = TextEmbedder(
-        model=find("minilm", MINILM),
+        model=find("minilm"),
         normalize=False,
         max_length=MAX_TOKENS,
         memory=str(weights_home() / "embedded" if memory is None else memory),
@@ -119,18 +102,9 @@ def embed(texts, memory=None):
 
 
 def plan(representations, methods, topics, seeds):
-    """Yield the runs of the study, first those of the first seed.
+    """Yield the runs of the study, those of the first seed first.
 
-    Parameters
-    ----------
-    representations, methods, topics : list of str
-    seeds : int
-        Of the defaults. The paper's settings are for the first seed only.
-
-    Yields
-    ------
-    key : tuple
-        As in `benchmarks._one_class.KEY`.
+    The paper's settings are for the first seed only.
     """
     for seed in range(seeds):
         for suffix in ["", PAPER_EMA] if seed == 0 else [""]:
@@ -140,44 +114,31 @@ def plan(representations, methods, topics, seeds):
                         yield DATA, topic, seed, representation, method + suffix
 
 
-class Runner:
-    """Runs of the study, on texts that are loaded, and embedded, when needed first."""
+def runner():
+    """Return the function that prepares a run; texts are loaded and embedded once."""
+    load = cache(load_fortunes)
+    embedding = cache(lambda: embed(load()[0]))
 
-    def __init__(self):
-        self.texts = None
-        self.embedding = None
-
-    def __call__(self, key):
-        """Return the metrics and the processor seconds of one run."""
-        _, topic, seed, representation, detector = key
-        if self.texts is None:
-            self.texts, self.labels = load_fortunes()
-        rows, y = one_class(self.labels, TOPICS.index(topic), seed)
+    def run(task):
+        _, topic, seed, representation, detector = task
+        texts, labels = load()
+        rows, y = one_class(labels, TOPICS.index(topic), seed)
         if representation == RAW:
-            X = words([self.texts[row] for row in rows], seed)
+            X = words([texts[row] for row in rows], seed)
         else:
-            if self.embedding is None:
-                self.embedding = embed(self.texts)
-            X = self.embedding[rows]
+            X = embedding()[rows]
             X = normalize(X) if representation == UNIT else X
-        return score(detector, seed, X, y)
+        return X, y, detector
+
+    return run
 
 
 def texts(
-    representation: Annotated[
-        list[str] | None,
-        typer.Option(help=f"Some of {', '.join(REPRESENTATIONS)}; all if none."),
-    ] = None,
-    method: Annotated[
-        list[str] | None, typer.Option(help=f"{' or '.join(METHODS)}; both if none.")
-    ] = None,
-    topic: Annotated[
-        list[str] | None, typer.Option(help=f"Some of {', '.join(TOPICS)}.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
-    output: Annotated[
-        Path, typer.Option(help="Results file; what is in it is not done again.")
-    ] = Path("texts-results/results.csv"),
+    representation: some_of(REPRESENTATIONS) = None,
+    method: some_of(METHODS) = None,
+    topic: some_of(TOPICS) = None,
+    seeds: Seeds = 3,
+    output: ResultsFile = Path("texts-results/results.csv"),
 ):
     """Find texts of other topics among those of one topic.
 
@@ -187,10 +148,4 @@ def texts(
     benchmarks weights fortunes minilm` downloads. The paper's settings are used with
     2 codes instead of 50, and the defaults.
     """
-    check_names(representation, REPRESENTATIONS, "--representation")
-    check_names(method, METHODS, "--method")
-    check_names(topic, TOPICS, "--topic")
-    every = plan(
-        representation or REPRESENTATIONS, method or METHODS, topic or TOPICS, seeds
-    )
-    carry_out(STUDY, every, Runner(), output)
+    STUDY.carry_out(plan(representation, method, topic, seeds), runner(), output)

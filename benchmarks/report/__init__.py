@@ -1,4 +1,4 @@
-"""What a benchmark's results say: tables, pictures and one page of HTML."""
+"""The report on a benchmark's results: tables, pictures and an HTML page."""
 
 from benchmarks.report._compare import compare_with_published
 from benchmarks.report._page import report, write_report

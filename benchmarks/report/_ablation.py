@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from benchmarks._one_class import METHODS
+from benchmarks._shared.representations import METHODS
 from skim.datasets import load_published_scores
 
 EMBEDDED = "+EMA +embedding"
@@ -17,24 +17,14 @@ STEPS = {
 
 
 def ablation(summary, embedded=None):
-    """Take the mean AUROC of the original methods, step by step.
+    """Return the mean AUROC of the original methods, step by step.
 
-    All means of a method are over the same tables, those that every step of it was
-    run on. As in the paper, only some tables are embedded; the others keep what
-    they have with the warm-up.
-
-    Parameters
-    ----------
-    summary : Summary
-    embedded : dict of str to dict of str to float, default=None
-        For each method, the AUROC of the embedded tables.
-
-    Returns
-    -------
-    steps : DataFrame
-        One row a method and step: "method", "step", "tables", "embedded" (how many
-        of them), "measured" and "published". There are no rows without tables of
-        ADBench that a method was run on by its paper's settings.
+    A row per method and step has "tables", "embedded" (how many of them), "measured"
+    and "published". All means of a method are over the same tables, those that every
+    step of it was run on. As in the paper, only some tables are embedded, with the
+    AUROC in `embedded` by method; the others keep what they have with the warm-up.
+    There are no rows without tables of ADBench that a method was run on with its
+    paper's settings.
     """
     if summary.group != "tabular":
         return pd.DataFrame()

@@ -16,8 +16,8 @@ PUBLISHED_NAMES = {
 }
 # The published numbers of ALTBI and ODIM on images are those on ViT's embeddings,
 # the baselines' those on ResNet18's.
-GROUPS_OF_OURS = ("tabular", "image-vit", "text")
-GROUPS_OF_BASELINES = ("tabular", "image", "text")
+OURS = ("tabular", "image-vit", "text")
+BASELINES = ("tabular", "image", "text")
 
 
 def compare_with_published(results, metric="auroc"):
@@ -32,33 +32,22 @@ def compare_with_published(results, metric="auroc"):
     Returns
     -------
     comparison : DataFrame
-        With columns dataset, group, detector, measured, published, difference and
-        parts, a text such as "2 of 10" where not all of a data set was measured.
-        The published values are averages over all parts. The defaults of ALTBI and
-        ODIM, which are skim's own, stand beside the originals.
+        With columns dataset, group, detector, measured, published (averages over all
+        parts), difference and parts, a text such as "2 of 10" where not all of a data
+        set was measured. The defaults of ALTBI and ODIM stand beside the originals.
     """
     if not isinstance(results, pd.DataFrame):
         results = Summary.read(results).results
     published = load_published_scores(metric)
     rows = []
     for row in results.itertuples():
-        method = PUBLISHED_NAMES.get(row.detector, row.detector)
         ours = row.detector in PUBLISHED_NAMES
-        groups = GROUPS_OF_OURS if ours else GROUPS_OF_BASELINES
+        method = PUBLISHED_NAMES.get(row.detector, row.detector)
         value = published.get(method, {}).get(row.dataset)
-        if value is None or row.group not in groups:
+        if value is None or row.group not in (OURS if ours else BASELINES):
             continue
         measured = getattr(row, metric)
-        rows.append(
-            {
-                "dataset": row.dataset,
-                "group": row.group,
-                "detector": row.detector,
-                "measured": measured,
-                "published": value,
-                "difference": measured - value,
-                "parts": row.parts,
-            }
-        )
+        known = (row.dataset, row.group, row.detector)
+        rows.append((*known, measured, value, measured - value, row.parts))
     columns = ["dataset", "group", "detector", "measured", "published", "difference"]
     return pd.DataFrame(rows, columns=[*columns, "parts"])

@@ -7,7 +7,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 from matplotlib.transforms import Bbox
 
-from benchmarks.detectors import DEEP
+from benchmarks._shared.detectors import DEEP
 from skim.datasets._published import METRICS
 from skim.inspection._drawing import tidy
 
@@ -23,18 +23,7 @@ GREY = "#b8b8b8"
 
 
 def figures(summary, steps):
-    """Return all pictures by name, those for which there are results.
-
-    Parameters
-    ----------
-    summary : Summary
-    steps : DataFrame
-        Of the ablation.
-
-    Returns
-    -------
-    figures : dict of str to Figure
-    """
+    """Return all pictures for which there are results, by name."""
     made = {
         "averages": draw_averages(summary),
         "critical_difference": draw_critical_difference(summary),
@@ -157,17 +146,9 @@ def _draw_ranks(axes, ranks, difference, reference):
 
 
 def indistinguishable(ranks, difference):
-    """Return the longest runs of sorted ranks that lie within a difference.
+    """Return the longest runs of ascending ranks that lie within a difference.
 
-    Parameters
-    ----------
-    ranks : ndarray, in ascending order
-    difference : float
-
-    Returns
-    -------
-    groups : list of (int, int)
-        Places of the first and the last of each run of at least two.
+    They are pairs: the places of the first and the last of at least two ranks.
     """
     groups: list = []
     for first in range(len(ranks)):

@@ -1,4 +1,4 @@
-"""Write the report: one page of HTML, tables as CSV, pictures as SVG and PNG."""
+"""Write the report: an HTML page, tables as CSV, pictures as SVG and PNG."""
 
 import base64
 from pathlib import Path
@@ -8,14 +8,13 @@ import numpy as np
 import typer
 from jinja2 import Environment, PackageLoader
 
-from benchmarks._one_class import METHODS
-from benchmarks._svg import save_svg
-from benchmarks.detectors import DEEP, DETECTORS
+from benchmarks._shared.detectors import DEEP, DETECTORS
+from benchmarks._shared.results import save_svg
 from benchmarks.report._ablation import ablation
 from benchmarks.report._compare import compare_with_published
 from benchmarks.report._figures import figures
-from benchmarks.report._summary import REFERENCE, Summary, read_records
-from benchmarks.tabpfn import PAPERS_STEP, means
+from benchmarks.report._summary import REFERENCE, Summary
+from benchmarks.tabpfn import read_embedded
 from skim.datasets._adbench import nearest
 from skim.datasets._published import METRICS
 
@@ -41,7 +40,9 @@ def report(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(help="Folder to write to; by default 'report' beside them."),
+        typer.Option(
+            help="Folder to write to; by default 'report' beside the results."
+        ),
     ] = None,
     reference: Annotated[
         str, typer.Option(help="The detector that the others are compared with.")
@@ -53,7 +54,7 @@ def report(
         ),
     ] = None,
 ):
-    """Write what the results of a benchmark say, as HTML, CSV and pictures."""
+    """Summarise the results of a benchmark as HTML, CSV and pictures."""
     folder = results if results.is_dir() else results.parent
     try:
         summary = Summary.read(results, reference)
@@ -67,36 +68,10 @@ def report(
     typer.echo(f"Report written to {page}")
 
 
-def read_embedded(path):
-    """Read what the study of TabPFN's embeddings found with the papers' settings.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    embedded : dict of str to dict of str to float
-        For each method, the AUROC of the embedded tables.
-    """
-    found = means(read_records(path), "auroc")
-    return {method: found[method, PAPERS_STEP] for method in METHODS}
-
-
 def write_report(summary, folder, *, embedded=None):
-    """Write a report.
+    """Write a report and return the path of its self-contained HTML page.
 
-    Parameters
-    ----------
-    summary : Summary
-    folder : Path
-    embedded : dict of str to dict of str to float, default=None
-        For ALTBI and ODIM, the AUROC of embedded tables, for the ablation.
-
-    Returns
-    -------
-    page : Path
-        The page of HTML, which needs no other file.
+    `embedded` has the AUROC of embedded tables by method, for the ablation.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name in CAPTIONS:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
-from benchmarks._store import Store
+from benchmarks._shared.results import Store
 from skim.datasets import load_published_scores
 from skim.datasets._adbench import adbench_files
 from skim.datasets._published import METRICS
@@ -37,7 +37,7 @@ class Summary:
     """What the records of a run say.
 
     Of a detector that was run with several settings, or numbers of threads, the last
-    ones count, and of a file of one's own, its last version. A file that fewer than
+    ones count, and of a user's own file, its last version. A file that fewer than
     half of the detectors of its group were run on is left out: the run was cut short
     there. A detector that failed on one part of a data set has no value for the data
     set, so that all values are over the same parts.
@@ -45,14 +45,14 @@ class Summary:
     Parameters
     ----------
     records : list of dict
-        As `benchmarks._store.Store.read` returns them.
+        As `Store.read` returns them.
     reference : str, default="ALTBI"
         The detector that the others are compared with.
 
     Attributes
     ----------
     results : DataFrame
-        One row a data set and detector: means over seeds and then over parts,
+        One row per data set and detector: means over seeds and then over parts,
         "seeds" (the fewest of a part), "parts" (such as "2 of 10" if not all were
         run), and "title", the data set with its embedding.
     failures : DataFrame
@@ -62,8 +62,8 @@ class Summary:
     left_out : list of str
         The files that were left out.
     replaced : list of str
-        Detectors of which earlier settings, and data sets of one's own of which
-        earlier versions, were left out.
+        Detectors with earlier settings, and users' own data sets with earlier
+        versions, that were left out.
     group : str
         The group that averages are over: the tables of ADBench if there are any,
         or else the one with most data sets.
@@ -121,7 +121,7 @@ class Summary:
 
     @cached_property
     def averages(self):
-        """One row a detector, over the sets of `group`, the best AUROC first.
+        """One row per detector, over the sets of `group`, the best AUROC first.
 
         "complete" tells whether there is a result on every one of them; the means
         of the others are over fewer sets, and `reference_auroc` and
@@ -198,7 +198,7 @@ def _last_settings(frame):
 
 
 def _last_versions(frame):
-    """Keep the last version of each file of one's own."""
+    """Keep the last version of each file of the user's own."""
     own = frame["group"] == "own"
     last = frame[own].groupby("dataset")["file"].transform("last")
     kept = ~own | (frame["file"] == last.reindex(frame.index))
@@ -219,7 +219,7 @@ def _times(frame):
         frame = frame.assign(cpu_seconds=np.nan)
     columns = (frame["status"], frame["limits"], frame["threads"])
     limits = [
-        limit[0] * threads if status == "timeout" else np.nan  # is one a thread
+        limit[0] * threads if status == "timeout" else np.nan  # limits are per thread
         for status, limit, threads in zip(*columns, strict=True)
     ]
     seconds = frame["cpu_seconds"].fillna(pd.Series(limits, frame.index))

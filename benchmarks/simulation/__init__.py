@@ -10,9 +10,9 @@ import torch
 import typer
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
-from benchmarks._svg import save_svg
+from benchmarks._shared.options import Seeds
+from benchmarks._shared.results import print_table, save_svg
 from benchmarks.demo import DATA
 from benchmarks.simulation import _experiments as experiments
 from benchmarks.simulation._figures import draw_experiment
@@ -30,7 +30,7 @@ def simulation(
     output: Annotated[Path, typer.Option(help="Folder of tables and pictures.")] = Path(
         "simulation-results"
     ),
-    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
+    seeds: Seeds = 3,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of training.")] = 1000,
     threads: Annotated[int, typer.Option(min=1, help="Threads to compute with.")] = 2,
     evidence: Annotated[
@@ -62,7 +62,7 @@ def simulation(
             if member.experiment == name and not member.ema:
                 groups[member.value].append(member)
         save_svg(draw_experiment(symbol, groups), output / f"{name}.svg")
-    console.print(_rich_table(table))
+    print_table(table, table.itertuples(index=False), digits=".4g")
     seconds = time.perf_counter() - start
     console.print(f"{seconds:.0f} s. Tables and pictures are in {output}")
 
@@ -79,15 +79,6 @@ def _summary(members):
         records[end] = records[end].astype(float)
     groups = records.groupby(["experiment", "ema", "value"], sort=False)
     return groups[MEANS].mean().reset_index()
-
-
-def _rich_table(table):
-    shown = Table(box=None, padding=(0, 2, 0, 0))
-    for column in table:
-        shown.add_column(column, justify="right")
-    for row in table.itertuples(index=False):
-        shown.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row))
-    return shown
 
 
 def _evidence(output, seeds, epochs, progress):

@@ -12,19 +12,7 @@ STYLES = ("-", "--", ":")
 
 
 def draw_experiment(symbol, groups):
-    """Draw one experiment.
-
-    Parameters
-    ----------
-    symbol : str
-        What is varied.
-    groups : dict of object to list of Member
-        The members, one a seed, of each value.
-
-    Returns
-    -------
-    figure : Figure
-    """
+    """Draw the members of each value of what is varied, one per seed."""
     figure = Figure(figsize=(12, 3.2), layout="constrained")
     axes = figure.subplots(1, 4, width_ratios=[1, 1, 1, 2])
     for ax, (value, members) in zip(axes, groups.items(), strict=False):

@@ -50,7 +50,7 @@ class Member:
     auroc: np.ndarray | None = field(default=None, repr=False)
 
     def record(self):
-        """Return what is told of the member, as a dict."""
+        """Return the results of the member as a dict."""
         window = im_window(self.auroc, epochs=np.arange(1, len(self.auroc) + 1))
         return {
             "experiment": self.experiment,
@@ -81,15 +81,7 @@ def initial_error(weights, geometry):
 
 
 def train(members, epochs, on_epoch=lambda: None):
-    """Train members of equally large data side by side, and fill in what comes out.
-
-    Parameters
-    ----------
-    members : list of Member
-    epochs : int
-    on_epoch : callable
-        Called after each epoch.
-    """
+    """Train members of equally large data side by side, and fill in the results."""
     stack = _Stack(members)
     stack.warm_up()
     for member, weights in zip(members, stack.weights, strict=True):

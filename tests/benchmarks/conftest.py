@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
+import torch
 
-from benchmarks.detectors import Detector
+from benchmarks._shared.detectors import Detector
+from benchmarks.weights import find
+from skim.embedding import MissingWeightsError
 
 
 @pytest.fixture
@@ -14,11 +17,34 @@ def own_data(tmp_path, table, is_outlier):
 
 
 @pytest.fixture
-def short_trainings(monkeypatch):
-    """Makes one small network of every detector, and trains it shortly."""
+def short_training(monkeypatch):
+    """Makes every detector a single network that is trained for two epochs."""
     build = Detector.build
     monkeypatch.setattr(
         Detector,
         "build",
         lambda self, **kw: build(self, **kw).set_params(epochs=2, n_estimators=1),
     )
+
+
+@pytest.fixture
+def torch_kept():
+    """Restores torch's threads and random state afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with torch.random.fork_rng():
+        yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def cached():
+    """Returns the path of a package's files, or skips the test without them."""
+
+    def path_of(name):
+        try:
+            return find(name)
+        except MissingWeightsError:
+            pytest.skip("weights not cached: make weights")
+
+    return path_of

@@ -3,13 +3,13 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import benchmarks.accuracy as study
-from benchmarks.__main__ import app
-from benchmarks._measure import measure
-from benchmarks._variants import (
+from benchmarks._shared.measure import measure
+from benchmarks.accuracy import Comparison, comparisons, interval, others
+from benchmarks.accuracy._variants import (
     DEFAULT,
     RECOMBINED,
     SCALINGS,
@@ -24,14 +24,13 @@ from benchmarks._variants import (
     standardised,
     tail_weight,
 )
-from benchmarks.accuracy import Comparison, comparisons, interval, others
 from skim import ALTBIDetector
+from skim.datasets import fetch_adbench
+from tests.benchmarks.commands import run_command
 
 
 @pytest.fixture
 def wine(adbench):
-    from skim.datasets import fetch_adbench
-
     return fetch_adbench("wine", return_X_y=True)
 
 
@@ -56,22 +55,19 @@ def test_seeds_widen_the_interval():
     assert lower < low < 0 < high < higher
 
 
-def records(auroc, auprc=0.5, cpu_seconds=1.0):
-    """Return results on some tables, from one value a table and seed."""
-    return {
-        (file, seed): {
-            "auroc": value,
-            "auprc": auprc,
-            "cpu_seconds": cpu_seconds,
-        }
+def results(auroc, auprc=0.5, cpu_seconds=1.0):
+    """Return results on some tables, from one value per table and seed."""
+    rows = [
+        (file, seed, value, auprc, cpu_seconds)
         for file, values in auroc.items()
         for seed, value in enumerate(values)
-    }
+    ]
+    return pd.DataFrame(rows, columns=["file", "seed", "auroc", "auprc", "cpu_seconds"])
 
 
 def test_a_comparison_pairs_tables_and_seeds():
-    default = records({"a": [0.5, 0.7], "b": [0.9, 0.9], "only here": [0.1, 0.1]})
-    own = records({"b": [0.8, 0.8], "a": [0.6, 0.8]}, auprc=0.6, cpu_seconds=3.0)
+    default = results({"a": [0.5, 0.7], "b": [0.9, 0.9], "only here": [0.1, 0.1]})
+    own = results({"b": [0.8, 0.8], "a": [0.6, 0.8]}, auprc=0.6, cpu_seconds=3.0)
     comparison = Comparison("topic", "name", own, default)
     assert comparison.files == ["a", "b"]
     np.testing.assert_allclose(
@@ -84,14 +80,14 @@ def test_a_comparison_pairs_tables_and_seeds():
 
 
 def test_a_comparison_takes_the_tables_and_seeds_that_are_complete():
-    default = records({name: [0.5, 0.5, 0.5] for name in "abcd"})
-    own = records({"a": [0.6] * 3, "b": [0.7], "c": [0.8] * 3, "d": [0.6] * 3})
+    default = results({name: [0.5, 0.5, 0.5] for name in "abcd"})
+    own = results({"a": [0.6] * 3, "b": [0.7], "c": [0.8] * 3, "d": [0.6] * 3})
     comparison = Comparison("topic", "name", own, default)
     assert (comparison.files, comparison.seeds) == (["a", "c", "d"], [0, 1, 2])
-    own = records({"a": [0.6] * 3, "b": [0.7], "c": [0.8], "d": [0.6]})
+    own = results({"a": [0.6] * 3, "b": [0.7], "c": [0.8], "d": [0.6]})
     comparison = Comparison("topic", "name", own, default)
     assert (comparison.files, comparison.seeds) == (["a", "b", "c", "d"], [0])
-    assert Comparison("topic", "name", {}, default).seeds == []
+    assert Comparison("topic", "name", results({}), default).seeds == []
 
 
 def test_results_of_other_settings_do_not_count(tmp_path):
@@ -220,27 +216,24 @@ def test_criteria_by_hand():
     assert weights[1] == pytest.approx(np.exp(0.9))
 
 
-def test_the_command_goes_on_where_it_stopped(adbench, tmp_path, monkeypatch):
+def test_the_command_resumes_where_it_stopped(adbench, tmp_path, monkeypatch):
     many = Variant("", "default", {"epochs": 4})
     few = Variant("steps", "few", {"epochs": 3})
     monkeypatch.setattr(study, "DEFAULT", many)
     monkeypatch.setattr(study, "VARIANTS", (few,))
-    command = ["accuracy", "--data", "wine", "--data", "Hepatitis", "--seeds", "1"]
-    command += ["--output", str(tmp_path)]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.output
+    command = ["accuracy", "--data", "wine", "--data", "Hepatitis", "--seeds", 1]
+    command += ["--topic", "steps", "--output", tmp_path]
+    run_command(*command)
     rows = (tmp_path / "summary.csv").read_text().splitlines()
     assert rows[1].startswith("steps,few,")
     assert len(rows) > 10
     first = [path.read_text() for path in sorted(tmp_path.glob("*.jsonl"))]
     assert len(first) == 2
-    assert CliRunner().invoke(app, command).exit_code == 0
+    run_command(*command)
     assert [path.read_text() for path in sorted(tmp_path.glob("*.jsonl"))] == first
 
 
-def test_unknown_topics_and_data_are_refused(tmp_path):
-    output = ["--output", str(tmp_path / "none")]
-    for wrong in (["--topic", "colour"], ["--data", "wyne"]):
-        result = CliRunner().invoke(app, ["accuracy", *wrong, *output])
-        assert result.exit_code == 2
+@pytest.mark.parametrize("wrong", [("--topic", "colour"), ("--data", "wyne")])
+def test_unknown_topics_and_data_are_refused(tmp_path, wrong):
+    run_command("accuracy", *wrong, "--output", tmp_path / "none", exit_code=2)
     assert not (tmp_path / "none").exists()

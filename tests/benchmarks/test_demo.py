@@ -1,17 +1,9 @@
-from typer.testing import CliRunner
-
 from benchmarks import demo
-from benchmarks.__main__ import app
-from skim import IMAutoencoderDetector
+from tests.benchmarks.commands import run_command
 
 
-def test_demo_prints_a_table_and_draws_it(tmp_path, monkeypatch):
-    def quick(seed):
-        return {"one": IMAutoencoderDetector(epochs=2, random_state=seed)}
-
-    monkeypatch.setattr(demo, "detectors", quick)
+def test_demo_prints_a_table_and_draws_it(tmp_path, monkeypatch, short_training):
+    monkeypatch.setattr(demo, "CONTENDERS", {"one": "IMAutoencoder"})
     picture = tmp_path / "table.png"
-    result = CliRunner().invoke(app, ["demo", "--picture", str(picture)])
-    assert result.exit_code == 0
-    assert "AUROC" in result.output
+    assert "AUROC" in run_command("demo", "--picture", picture)
     assert picture.stat().st_size > 10_000

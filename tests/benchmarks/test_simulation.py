@@ -4,9 +4,7 @@ import pytest
 import torch
 from scipy.spatial.distance import pdist
 from sklearn.metrics import roc_auc_score
-from typer.testing import CliRunner
 
-from benchmarks.__main__ import app
 from benchmarks.simulation._experiments import (
     OTHER_CENTERS,
     initialisation_members,
@@ -18,6 +16,7 @@ from benchmarks.simulation._experiments import (
 )
 from benchmarks.simulation._stack import auroc, initial_error, train
 from skim.theory import theorem_quantities
+from tests.benchmarks.commands import run_command
 
 
 def member(seed=0, **arguments):
@@ -100,9 +99,8 @@ def test_rank_correlation_of_equal_values_is_none():
 
 
 def test_the_command_writes_tables_and_pictures(tmp_path):
-    arguments = ["simulation", "--epochs", "2", "--seeds", "1", "--threads", "1"]
-    result = CliRunner().invoke(app, [*arguments, "--output", str(tmp_path / "new")])
-    assert result.exit_code == 0, result.output
+    arguments = ["simulation", "--epochs", 2, "--seeds", 1, "--threads", 1]
+    run_command(*arguments, "--output", tmp_path / "new")
     table = pd.read_csv(tmp_path / "new" / "windows.csv")
     assert set(table["experiment"]) == {
         "variation",

@@ -1,26 +1,22 @@
-"""The study of when to stop, and what a search over epochs costs."""
+"""The study of when to stop."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from benchmarks.__main__ import app
-from benchmarks.search import costs
-from benchmarks.stopping import DETECTORS, choices, halves, read, record, summary
-from skim._training._stopping import CRITERIA
+import benchmarks.stopping as study
+from benchmarks._shared.tables import halves
+from benchmarks.stopping import CRITERIA, DETECTORS, choices, record, summary
+from skim.datasets import fetch_adbench
+from skim.metrics import outlier_roc_auc_score
+from tests.benchmarks.commands import run_command
 
 pytestmark = pytest.mark.usefixtures("adbench")
 
 
-@pytest.fixture(params=DETECTORS)
-def name(request):
-    return request.param
-
-
+@pytest.fixture
 def quick(monkeypatch):
-    """Make the study's trainings short."""
-    import benchmarks.stopping as study
-
+    """Makes the study's detectors small, and trains them for four epochs."""
     new_detector = study.new_detector
 
     def shorter(name, n_rows, seed):
@@ -29,87 +25,66 @@ def quick(monkeypatch):
     monkeypatch.setattr(study, "new_detector", shorter)
 
 
-def test_a_path_has_metrics_and_criteria(name, monkeypatch):
-    quick(monkeypatch)
-    rows = record(name, "wine", 0)
-    assert len(rows) >= 4
-    values = np.array([row[4:] for row in rows], dtype=float)
+@pytest.mark.parametrize("name", DETECTORS)
+def test_a_path_has_metrics_and_criteria(name, quick):
+    values = np.array(record((name, "wine", 0)), dtype=float)[:, 1:]
+    assert len(values) >= 4
     assert np.isfinite(values).all()
     assert ((values[:, :2] >= 0) & (values[:, :2] <= 1)).all()
     assert values.shape[1] == 2 + len(CRITERIA)
 
 
-def test_the_end_of_a_path_is_the_detectors_score(monkeypatch):
-    from benchmarks.stopping import new_detector
-    from skim.datasets import fetch_adbench
-    from skim.metrics import outlier_roc_auc_score
-
-    rows = record("IMAutoencoder", "wine", 0)
+def test_the_end_of_a_path_is_the_detectors_score():
+    last, auroc, *_ = record(("IMAutoencoder", "wine", 0))[-1]
     X, y = fetch_adbench("wine", return_X_y=True)
-    detector = new_detector("IMAutoencoder", len(X), 0)
-    last = int(rows[-1][3])
+    detector = study.new_detector("IMAutoencoder", len(X), 0)
     scores = detector.set_params(epochs=last).fit(X).training_scores_
-    assert outlier_roc_auc_score(y, scores) == pytest.approx(
-        float(rows[-1][4]), abs=1e-5
-    )
+    assert outlier_roc_auc_score(y, scores) == pytest.approx(auroc, abs=1e-5)
 
 
-def test_the_command_goes_on_where_it_stopped(tmp_path, monkeypatch):
-    quick(monkeypatch)
+def test_the_command_resumes_where_it_stopped(tmp_path, quick):
     output = tmp_path / "stopping.csv"
     command = ["stopping", "--data", "wine", "--data", "WBC", "--detector", "ALTBI"]
-    command += ["--seeds", "1", "--output", str(output)]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.output
-    assert "oracle" in result.output
+    command += ["--seeds", 1, "--output", output]
+    assert "oracle" in run_command(*command)
     first = output.read_text()
-    assert CliRunner().invoke(app, command).exit_code == 0
+    run_command(*command)
     assert output.read_text() == first
-    assert set(read(output)) == {("ALTBI", "wine", 0), ("ALTBI", "WBC", 0)}
+    keys = {tuple(line.split(",")[:3]) for line in first.splitlines()[1:]}
+    assert keys == {("ALTBI", "wine", "0"), ("ALTBI", "WBC", "0")}
 
 
-def test_unknown_detectors_and_data_are_refused(tmp_path):
-    output = ["--output", str(tmp_path / "none.csv")]
-    result = CliRunner().invoke(app, ["stopping", "--detector", "ALTIB", *output])
-    assert result.exit_code == 2
-    result = CliRunner().invoke(app, ["stopping", "--data", "wyne", *output])
-    assert result.exit_code == 2
-    assert not (tmp_path / "none.csv").exists()
+@pytest.mark.parametrize("wrong", [("--detector", "ALTIB"), ("--data", "wyne")])
+def test_unknown_detectors_and_data_are_refused(tmp_path, wrong):
+    output = tmp_path / "none.csv"
+    run_command("stopping", *wrong, "--output", output, exit_code=2)
+    assert not output.exists()
 
 
 def test_regret_by_hand():
-    def run(auroc, entropy):
-        flat = dict.fromkeys(CRITERIA, np.arange(3.0))
-        columns = {"moment": np.arange(1.0, 4.0), "auroc": np.array(auroc)}
-        columns |= {"auprc": np.array(auroc) / 2, **flat}
-        return columns | {"entropy": np.array(entropy)}
+    def path(dataset, auroc):
+        columns = {criterion: [0, 1, 2] for criterion in CRITERIA}
+        columns |= {"entropy": [1, 3, 2]}
+        columns |= {"moment": [1, 2, 3], "auroc": auroc, "auprc": np.array(auroc) / 2}
+        return pd.DataFrame(
+            columns | {"detector": "ODIM", "dataset": dataset, "seed": 0}
+        )
 
-    runs = {
-        ("ODIM", "a", 0): run([0.5, 0.9, 0.7], [1.0, 3.0, 2.0]),
-        ("ODIM", "b", 0): run([0.9, 0.7, 0.6], [1.0, 3.0, 2.0]),
-    }
-    table = {row[0]: row[1:] for row in summary(runs, "ODIM")}
-    assert table["the best moment of each table (oracle)"][:3] == [
-        "0.9000",
-        "0.4500",
-        "0.0000",
-    ]
-    assert table["the best moment for all (2)"][:3] == ["0.8000", "0.4000", "0.1000"]
-    assert table["the end"][:3] == ["0.6500", "0.3250", "0.2500"]
-    assert table["entropy"] == ["0.8000", "0.4000", "0.1000", "0.9000", "0.7000"]
-    chosen = choices({key[1:]: value for key, value in runs.items()})
-    assert chosen["entropy"]["a", 0] == (0.9, 0.45)
-    late = choices({key[1:]: value for key, value in runs.items()}, earliest=3)
-    assert late["entropy"]["a", 0] == (0.7, 0.35)
+    paths = {("a", 0): path("a", [0.5, 0.9, 0.7]), ("b", 0): path("b", [0.9, 0.7, 0.6])}
+    table = {rule: values for rule, *values in summary(pd.concat(paths.values()))}
+    for rule, expected in {
+        "the best moment of each table (oracle)": [0.9, 0.45, 0],
+        "the best moment for all (2)": [0.8, 0.4, 0.1],
+        "the end": [0.65, 0.325, 0.25],
+        "entropy": [0.8, 0.4, 0.1, 0.9, 0.7],
+    }.items():
+        np.testing.assert_allclose(table[rule][: len(expected)], expected, atol=1e-12)
+    np.testing.assert_allclose(choices(paths)["entropy"]["a", 0], [0.9, 0.45])
+    late = choices(paths, earliest=3)
+    np.testing.assert_allclose(late["entropy"]["a", 0], [0.7, 0.35])
 
 
 def test_halves_share_nothing():
     first, second = halves(["b", "A", "d", "C", "e"]).values()
     assert first == ["A", "C", "e"]
     assert second == ["b", "d"]
-
-
-def test_costs_are_measured():
-    found = costs("IMAutoencoder", "wine", n_values=3, n_splits=2, grid=True)
-    assert list(found) == ["one training a fold", "EpochSearchCV", "GridSearchCV"]
-    assert all(took > 0 for took in found.values())

@@ -1,63 +1,36 @@
-import csv
+"""The study of TabPFN's embeddings."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from sklearn.ensemble import IsolationForest
 
 from benchmarks import tabpfn as study
-from benchmarks.__main__ import app
+from benchmarks._shared import representations
+from benchmarks._shared.representations import VALUES
+from benchmarks.tabpfn import DATA, STUDY, plan
+from tests.benchmarks.commands import run_command
 from tests.embedding.tabpfn_checkpoints import EMBEDDING_SIZE, save_tiny_checkpoint
-
-runner = CliRunner()
-
-
-def record(name, detector, representation, seed, auroc):
-    keys = ("file", "detector", "settings", "threads", "seed", "auroc", "auprc")
-    values = (name, detector, representation, 1, seed, auroc, auroc / 2)
-    return dict(zip(keys, values, strict=True))
 
 
 def test_the_first_seed_comes_first():
-    runs = list(study.plan(["yeast", "ALOI"], ["ALTBI"], ["raw", "+TabPFN"], 2))
-    assert runs[:2] == [("yeast", "ALTBI", "raw", 1, 0), ("ALOI", "ALTBI", "raw", 1, 0)]
-    assert runs[2] == ("yeast", "ALTBI", "TabPFN", 1, 0)
-    assert [run[-1] for run in runs] == [0] * 4 + [1] * 4
+    runs = list(plan(["yeast", "ALOI"], ["ALTBI"], ["raw", "+TabPFN"], 2))
+    assert runs[:2] == [("yeast", 0, "raw", "ALTBI"), ("ALOI", 0, "raw", "ALTBI")]
+    assert runs[2] == ("yeast", 0, "TabPFN", "ALTBI")
+    assert [run[1] for run in runs] == [0] * 4 + [1] * 4
 
 
-def test_means_are_over_seeds_and_then_over_all_tables():
-    records = [
-        record("yeast", "ALTBI", "raw", seed, 0.4 + 0.2 * seed) for seed in (0, 1)
-    ]
-    found = study.means(records, "auroc")
-    assert found["ALTBI", "raw"] == {"yeast": pytest.approx(0.5)}
-    assert found["ALTBI", "+TabPFN"] == {}
-    assert found["ALTBI", "published: raw"]["SpamBase"] == 0.491
-    assert study._cell(found["ALTBI", "raw"], "yeast") == "0.5000"
-    assert study._cell(found["ALTBI", "raw"], "mean") == ""  # tables are missing
-    every = dict.fromkeys(study.DATA, 0.25)
-    assert study._cell(every, "mean") == "0.2500"
-    assert study._cell(every, "mean of others") == ""
-
-
-def test_the_summary_is_written(tmp_path):
-    records = [record(name, "ODIM", "TabPFN", 0, 0.6) for name in study.DATA]
-    study.write(records, tmp_path / "summary.csv")
-    lines = (tmp_path / "summary.csv").read_text().splitlines()
-    rows = list(csv.DictReader(lines))
-    means = [row for row in rows if row["table"] == "mean" and row["method"] == "ODIM"]
-    assert [row["+TabPFN"] for row in means] == ["0.6000", "0.3000"]
-    assert means[0]["raw"] == ""
-    assert {row["+TabPFN"] for row in rows if row["table"] in study.OTHERS} == {""}
-
-
-def test_the_other_tables_are_small_and_none_of_the_papers():
-    from skim.datasets._adbench import sizes
-
-    assert not set(study.OTHERS) & set(study.DATA)
-    for name in study.OTHERS:
-        n_rows, n_columns = sizes()[name]
-        assert n_rows < 10_000
-        assert n_columns < 50
+def test_the_summary_has_means_of_complete_tables_and_published_values():
+    rows = [(name, 0, "TabPFN", "ODIM", 0.6, 0.3, 1.0) for name in DATA]
+    rows += [("yeast", s, "raw", "ALTBI", 0.4 + 0.2 * s, 0.3, 1.0) for s in (0, 1)]
+    runs = pd.DataFrame(rows, columns=[*STUDY.key, *VALUES])
+    table = STUDY.summary(runs).set_index(["metric", "data", "detector"])
+    assert table.loc[("auroc", "yeast", "ALTBI"), "raw"] == pytest.approx(0.5)
+    assert np.isnan(table.loc[("auroc", "mean", "ALTBI"), "raw"])
+    assert table.loc[("auroc", "mean", "ODIM"), "+TabPFN"] == pytest.approx(0.6)
+    assert table.loc[("auprc", "mean", "ODIM"), "+TabPFN"] == pytest.approx(0.3)
+    assert np.isnan(table.loc[("auroc", "mean of others", "ODIM"), "+TabPFN"])
+    assert table.loc[("auroc", "SpamBase", "ALTBI"), "published: raw"] == 0.491
 
 
 def test_a_run_is_kept_and_not_repeated(tmp_path, monkeypatch):
@@ -65,34 +38,29 @@ def test_a_run_is_kept_and_not_repeated(tmp_path, monkeypatch):
     save_tiny_checkpoint(tmp_path / "tabpfn-v2-regressor.ckpt")
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 20 == 0
-    widths = []
     monkeypatch.setattr(study, "fetch_adbench", lambda *_, **__: (X, y.astype(int)))
+    widths = []
 
-    def build(seed):
-        from sklearn.ensemble import IsolationForest
-
+    def build(name, seed):
+        widths.append(name)
         return IsolationForest(n_estimators=5, random_state=seed)
 
-    measure = study.measure
+    measure = representations.measure
 
     def watched(detector, X, y):
         widths.append(X.shape[1])
         return measure(detector, X, y)
 
-    monkeypatch.setattr(study, "measure", watched)
-    detector = type("Detector", (), {"build": staticmethod(build)})
-    monkeypatch.setattr(study, "DETECTORS", {"ALTBI": detector})
-    output = tmp_path / "results.jsonl"
-    arguments = ["tabpfn", "--data", "yeast", "--method", "ALTBI", "--seeds", "1"]
-    arguments += ["--column", "raw", "--column", "+TabPFN", "--output", str(output)]
+    monkeypatch.setattr(representations, "measure", watched)
+    monkeypatch.setattr(representations, "build", build)
+    output = tmp_path / "results.csv"
+    arguments = ["tabpfn", "--data", "yeast", "--method", "ALTBI", "--seeds", 1]
+    arguments += ["--column", "raw", "--column", "+TabPFN", "--output", output]
     for _ in range(2):
-        result = runner.invoke(app, arguments)
-        assert result.exit_code == 0, result.output
-    assert widths == [3, EMBEDDING_SIZE]
-    assert len(output.read_text().splitlines()) == 2
+        run_command(*arguments)
+    assert widths == ["ALTBI", 3, "ALTBI", EMBEDDING_SIZE]
+    assert len(output.read_text().splitlines()) == 1 + 2
 
 
-def test_unknown_names_are_refused(tmp_path):
-    result = runner.invoke(app, ["tabpfn", "--data", "nowhere"])
-    assert result.exit_code == 2
-    assert "nowhere" in result.output
+def test_unknown_names_are_refused():
+    assert "nowhere" in run_command("tabpfn", "--data", "nowhere", exit_code=2)

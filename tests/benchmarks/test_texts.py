@@ -1,18 +1,25 @@
-"""The study of texts: quotations, their representations, and results that go on."""
+"""The study of texts: quotations, their representations, and resumed results."""
 
 import csv
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import benchmarks.texts as study
-from benchmarks.__main__ import app
-from benchmarks._one_class import METHODS, PAPER_EMA, RAW, read
-from benchmarks.texts import REPRESENTATIONS, clean, load_fortunes, plan, words
-from benchmarks.weights import FORTUNES, TOPICS
-from skim.embedding import MissingWeightsError, weights_home
+from benchmarks._shared.representations import METHODS, PAPER_EMA, RAW
+from benchmarks.texts import (
+    REPRESENTATIONS,
+    STUDY,
+    TOPICS,
+    clean,
+    load_fortunes,
+    plan,
+    words,
+)
+from skim.embedding import MissingWeightsError
+from tests.benchmarks.commands import run_command
 
+FORTUNES = "texts/fortunes"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 N_TEXTS = 40
 
@@ -82,10 +89,8 @@ def test_words_that_texts_share_bring_them_together():
     np.testing.assert_array_equal(X, words(texts, seed=0))
 
 
-def test_cached_fortunes_are_the_known_texts():
-    if not (weights_home() / FORTUNES).exists():
-        pytest.skip("texts not cached: make weights")
-    texts, labels = load_fortunes(max_texts=2000)
+def test_cached_fortunes_are_the_known_texts(cached):
+    texts, labels = load_fortunes(cached("fortunes"), max_texts=2000)
     sizes = [461, 1023, 203, 197, 205, 697, 618, 716, 215, 628]
     assert np.bincount(labels).tolist() == sizes
     assert len(set(texts)) == len(texts)
@@ -119,15 +124,13 @@ def test_the_plan_has_every_run_once():
     assert all(key[2] == 0 for key in runs if key[4].endswith(PAPER_EMA))
 
 
-def test_a_run_takes_the_rows_of_its_topic_as_they_are_represented(
-    home, embeddings, monkeypatch
-):
-    monkeypatch.setattr(study, "score", lambda detector, seed, X, y: (X, y))
-    run = study.Runner()
-    shown = {
-        each: run(("fortunes", "law", 1, each, "ODIM")) for each in REPRESENTATIONS
-    }
-    (X, y), (unit, _), (counts, _) = (shown[e] for e in ("MiniLM", "MiniLM-unit", RAW))
+def test_a_run_takes_the_rows_of_its_topic_as_they_are_represented(home, embeddings):
+    run = study.runner()
+    (X, y, detector), (unit, *_), (counts, *_) = (
+        run(("fortunes", "law", 1, each, "ODIM"))
+        for each in ("MiniLM", "MiniLM-unit", RAW)
+    )
+    assert detector == "ODIM"
     n_outliers = round(N_TEXTS / 19)
     assert y.sum() == n_outliers
     assert X.shape == (N_TEXTS + n_outliers, len(LETTERS))
@@ -139,40 +142,30 @@ def test_a_run_takes_the_rows_of_its_topic_as_they_are_represented(
     assert len(embeddings) == 1
 
 
-def test_the_command_goes_on_where_it_stopped(
-    home, embeddings, short_trainings, tmp_path
+def test_the_command_writes_results_and_a_summary(
+    home, embeddings, short_training, tmp_path
 ):
     output = tmp_path / "new" / "results.csv"
-    result = CliRunner().invoke(app, [*COMMAND, "--output", str(output)])
-    assert result.exit_code == 0, result.output
+    run_command(*COMMAND, "--output", output)
     assert embeddings == [10 * N_TEXTS]
-    whole = output.read_text()
-    results = read(output)
-    assert len(results) == 3 * 2
-    assert {key[:3] for key in results} == {("fortunes", "law", 0)}
+    runs = STUDY.runs(output).read()
+    assert len(runs) == 3 * 2
+    assert (set(runs["data"]), set(runs["inliers"])) == ({"fortunes"}, {"law"})
     with output.with_name("summary.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["runs of default, MiniLM"] for row in rows] == ["0", "1"] * 2
-    found = results["fortunes", "law", 0, "MiniLM", "ODIM"]["auroc"]
+    runs = runs.set_index(["representation", "detector"])
+    found = runs.loc[("MiniLM", "ODIM"), "auroc"]
     assert float(rows[1]["default, MiniLM"]) == pytest.approx(found, abs=1e-4)
 
-    output.write_text(whole[: whole.rindex("\n", 0, -1) + 1])
-    result = CliRunner().invoke(app, [*COMMAND, "--output", str(output)])
-    assert result.exit_code == 0, result.output
-    assert read(output) == results
 
-
-def test_missing_texts_and_wrong_names_are_told(tmp_path, monkeypatch):
+def test_missing_texts_and_wrong_names_are_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("SKIM_WEIGHTS_HOME", str(tmp_path / "nowhere"))
-    output = ["--output", str(tmp_path / "results.csv")]
-    result = CliRunner().invoke(app, [*COMMAND, *output])
-    assert result.exit_code == 2
-    told = " ".join(result.output.replace("│", "").split())
+    output = tmp_path / "results.csv"
+    told = run_command(*COMMAND, "--output", output, exit_code=2)
     assert "python -m benchmarks weights fortunes" in told
     for option in ("--topic", "--method", "--representation"):
-        result = CliRunner().invoke(app, ["texts", option, "gardening"])
-        assert result.exit_code == 2
-        assert "gardening" in result.output
+        assert "gardening" in run_command("texts", option, "gardening", exit_code=2)
 
 
 def test_embeddings_are_the_language_models_and_kept(home, monkeypatch):

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import psutil
 
-POLL_SECONDS = (0.02, 0.5)  # shortest and longest time between two looks
-FAMILY_SECONDS = 1  # between two searches, among all processes, for a child's own
-IDLE_FACTOR = 5  # a task may take that many times longer than it works
-START_SECONDS = 1800  # to import, and to have the data
+POLL_SECONDS = (0.02, 0.5)  # shortest and longest time between two checks
+FAMILY_SECONDS = 1  # between two searches for the children of a child
+IDLE_FACTOR = 5  # wall-clock time may exceed the limit of processor time so many times
+START_SECONDS = 1800  # to import, and to load the data
 BEYOND = ("timeout", "memory")  # the statuses of what exceeded a limit
 NOT_KEPT = ("how", "data_home", "path")
 THREAD_VARIABLES = (
@@ -30,7 +30,7 @@ THREAD_VARIABLES = (
 
 
 class Limits(NamedTuple):
-    """What a task may use; None means as much as it takes."""
+    """What a task may use; None means no limit."""
 
     threads: int = 1
     seconds: float | None = None
@@ -38,7 +38,7 @@ class Limits(NamedTuple):
 
 
 class Child:
-    """A process that performs tasks, kept for the next one unless it must die."""
+    """A process that performs tasks, one after another, until it has to be ended."""
 
     def __init__(self, threads):
         self.threads = threads
@@ -47,7 +47,7 @@ class Child:
         self._errors_before = 0
         variables = dict.fromkeys(THREAD_VARIABLES, str(threads))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks._child"],
+            [sys.executable, "-m", "benchmarks._shared.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -66,13 +66,8 @@ class Child:
     def answer(self, limits):
         """Wait for the next line.
 
-        Returns
-        -------
-        answer : str or dict
-            The line, or a record of what went wrong.
-        peak : float
-            The most gigabytes that the process, with its own children, was seen
-            to use.
+        Returns it, or a record of what went wrong, and the most gigabytes that the
+        process was seen to use, with its own children.
         """
         start = time.perf_counter()
         _, used_before = self._usage()
@@ -118,7 +113,7 @@ class Child:
         return {**record, "peak_gb": round(peak, 3)}
 
     def _usage(self):
-        """Return the gigabytes and processor seconds of the process and its own."""
+        """Return the gigabytes and processor seconds, with those of its children."""
         now = time.perf_counter()
         if now - self._searched > FAMILY_SECONDS:
             self._searched = now
@@ -143,7 +138,7 @@ class Child:
 
 
 def _pause(seconds):
-    """How long to wait for an answer after so many seconds without one."""
+    """Return how long to wait for an answer after so many seconds without one."""
     shortest, longest = POLL_SECONDS
     return min(max(shortest, seconds / 20), longest)
 

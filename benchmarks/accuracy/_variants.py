@@ -1,4 +1,4 @@
-"""ALTBI otherwise: variants of its default, for the study of what moves accuracy."""
+"""Variants of ALTBI's default, for the study of what moves accuracy."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from benchmarks.detectors import Detector
+from benchmarks._shared.detectors import Detector
 from skim import ALTBIDetector
 from skim._detectors._scaling import InputScaler
 from skim._training._criteria import loss_entropy
@@ -17,7 +17,7 @@ from skim._training._stopping import best_epoch, is_over, moments_until
 
 
 class Variant(NamedTuple):
-    """A variant that takes a training of its own: a detector by its import path."""
+    """A variant that is fitted by itself: a detector by its import path."""
 
     topic: str
     name: str
@@ -67,11 +67,11 @@ class TwoViews(ALTBIDetector):
 
 
 DEFAULT = Variant("", "default", {})
-HERE = "benchmarks._variants:"
+HERE = "benchmarks.accuracy._variants:"
 VARIANTS = (
     Variant("members", "10 members instead of 5", {"n_estimators": 10}),
     Variant("network", "twice the width", {}, HERE + "WideALTBI"),
-    Variant("codes", "2 codes a row instead of 1", {"n_importance": 2}),
+    Variant("codes", "2 codes per row instead of 1", {"n_importance": 2}),
     Variant("input", "min-max scaled", {"scaling": "minmax"}),
     Variant("input", "by asinh instead of tanh", {}, HERE + "LongTailedALTBI"),
     Variant(
@@ -92,7 +92,7 @@ VARIANTS = (
 )
 
 
-# Other uses of the same training --------------------------------------------------
+# Other uses of the same snapshots -------------------------------------------------
 #
 # Losses are those of the rows to score, (S, M, n), at S snapshots. How losses are
 # spread may be seen by rows drawn at random only, (S, M, w).
@@ -113,7 +113,7 @@ def in_unit_range(losses, seen):
 
 
 def by_quartiles(losses, seen):
-    """Scale the losses of each snapshot by their quartiles, and press the tails."""
+    """Scale the losses of each snapshot by their quartiles, and compress the tails."""
     low, middle, high = np.quantile(seen, [0.25, 0.5, 0.75], axis=-1, keepdims=True)
     return np.arcsinh((losses - middle) / np.where(high > low, high - low, 1.0))
 
@@ -213,16 +213,10 @@ RECOMBINED = (
 
 
 def best_of(moments, values, first, patience):
-    """Return the moment, from `first` on, that the default's rule would end at.
+    """Return the epoch, from `first` on, that the default's rule would choose.
 
-    Parameters
-    ----------
-    moments : list of int
-        Epochs that a training can be stopped after.
-    values : ndarray
-        What is best where it is largest, at each of them.
-    first : int
-    patience : float or None
+    `moments` are the epochs after which training can stop, and `values` what is best
+    where it is largest, at each of them.
     """
     criterion = np.full(moments[-1], np.nan)
     for moment, value in zip(moments, values, strict=True):
@@ -234,25 +228,13 @@ def best_of(moments, values, first, patience):
 
 
 def recombined(detector, X, rows, watched):
-    """Fit once and score some of the rows in many ways.
+    """Fit a clone of a detector once and score some of the rows in many ways.
 
-    Parameters
-    ----------
-    detector : ALTBIDetector
-        A clone is fitted.
-    X : ndarray of shape (n, p)
-    rows : ndarray of int
-        Which rows to score.
-    watched : ndarray of int
-        Rows drawn at random, by which to judge where the training is to end, if not
-        by the default's criterion, and how losses are spread.
-
-    Returns
-    -------
-    scores : dict
-        From each of `RECOMBINED` to scores that are high for outliers.
+    Returns a dict from each of `RECOMBINED` to scores that are high for outliers.
+    `watched` are rows drawn at random, by which to judge when to stop, if not by the
+    default's criterion, and how losses are spread.
     """
-    # To the end, and judged at all moments, by the rows that the detector watches.
+    # For all epochs, and judged at all moments, by the rows that the detector watches.
     trained = clone(detector).set_params(store_stages=True, patience=None, min_epochs=1)
     trained.fit(X)
     scaled = trained.scaler_.transform(X[np.r_[rows, watched]])

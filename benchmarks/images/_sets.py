@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import _efficientnet, _tinyvit
-from benchmarks.weights import CIFAR_10, EFFICIENTNET, FASHION_MNIST, MOBILE_SAM, find
+from benchmarks.weights import _efficientnet, _tinyvit, find
 from skim.embedding import ViTEmbedder, weights_home
 
 N_CLASSES = 10
@@ -18,22 +17,12 @@ PART = 1000  # images that are embedded, and kept, at a time
 
 
 def load_fashion_mnist(split="test", folder=None):
-    """Load Fashion-MNIST.
+    """Load a split of Fashion-MNIST, bytes of shape (n, 28, 28) and labels.
 
-    Parameters
-    ----------
-    split : {"test", "train"}, default="test"
-    folder : Path, default=None
-        Where its four files are, if not where ``make weights`` puts them.
-
-    Returns
-    -------
-    images : ndarray of shape (n, 28, 28) of bytes
-    labels : ndarray of shape (n,)
-        T-shirt, trouser, pullover, dress, coat, sandal, shirt, sneaker, bag, ankle
-        boot, from 0 to 9.
+    The classes are T-shirt, trouser, pullover, dress, coat, sandal, shirt, sneaker, bag
+    and ankle boot. `folder` has the files, if not where ``make weights`` puts them.
     """
-    folder = find("fashion-mnist", FASHION_MNIST) if folder is None else folder
+    folder = find("fashion-mnist") if folder is None else folder
     name = {"test": "t10k", "train": "train"}[split]
     images = read_idx(folder / f"{name}-images-idx3-ubyte.gz")
     labels = read_idx(folder / f"{name}-labels-idx1-ubyte.gz")
@@ -48,28 +37,18 @@ def read_idx(path):
     shape = np.frombuffer(content, ">u4", n_axes, offset=4).astype(int)
     start = 4 + 4 * n_axes
     if not n_axes or len(content) != start + np.prod(shape):
-        raise ValueError(f"{path} is no whole idx file of bytes")
+        raise ValueError(f"{path} is not a complete idx file of bytes")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
 def load_cifar10(split="test", folder=None):
-    """Load CIFAR-10.
+    """Load a split of CIFAR-10, bytes of shape (n, 32, 32, 3) and labels.
 
-    Parameters
-    ----------
-    split : {"test", "train"}, default="test"
-    folder : Path, default=None
-        Where its files are, if not where ``make weights`` puts them: pictures in
-        which every row of pixels is an image, and lists of labels.
-
-    Returns
-    -------
-    images : ndarray of shape (n, 32, 32, 3) of bytes
-    labels : ndarray of shape (n,)
-        Airplane, automobile, bird, cat, deer, dog, frog, horse, ship, truck, from 0
-        to 9.
+    The classes are airplane, automobile, bird, cat, deer, dog, frog, horse, ship and
+    truck. `folder` has the files, if not where ``make weights`` puts them: pictures in
+    which every row of pixels is an image, and lists of labels.
     """
-    folder = find("cifar-10", CIFAR_10) if folder is None else folder
+    folder = find("cifar-10") if folder is None else folder
     train = [f"data_batch_{number}" for number in range(1, 6)]
     names = {"test": ["test_batch"], "train": train}[split]
     images = np.concatenate([_read_strip(folder / f"{name}.png") for name in names])
@@ -103,7 +82,6 @@ class Network(NamedTuple):
     """A network, how to load it, and what its images are like."""
 
     package: str
-    file: str
     load: object
     image_size: int
     image_mean: tuple
@@ -113,7 +91,7 @@ class Network(NamedTuple):
     def embedder(self, **params):
         """Return an embedder with the network and its weights."""
         return ViTEmbedder(
-            model=self.load(find(self.package, self.file)),
+            model=self.load(find(self.package)),
             image_size=self.image_size,
             image_mean=self.image_mean,
             image_std=self.image_std,
@@ -127,7 +105,6 @@ class Network(NamedTuple):
 NETWORKS = {
     "EfficientNet-lite0": Network(
         "efficientnet",
-        EFFICIENTNET,
         _efficientnet.load_efficientnet,
         128,  # of 224, on images that are 28 or 32 pixels wide: three times as quick
         _efficientnet.IMAGE_MEAN,
@@ -136,7 +113,6 @@ NETWORKS = {
     ),
     "TinyViT-5M": Network(
         "mobile-sam",
-        MOBILE_SAM,
         _tinyvit.load_tinyvit,
         112,  # half of the size at which all of its windows are full, to be quicker
         _tinyvit.IMAGE_MEAN,
@@ -147,19 +123,9 @@ NETWORKS = {
 
 
 def embed(images, name, memory=None):
-    """Return a network's features of images, kept on the disk piece by piece.
+    """Return a network's features of images, of shape (n, d).
 
-    Parameters
-    ----------
-    images : ndarray of shape (n, h, w) or (n, h, w, 3)
-    name : str
-        Of a network in `NETWORKS`.
-    memory : str, default=None
-        Folder of the embeddings, by default a folder beside the weights.
-
-    Returns
-    -------
-    features : ndarray of shape (n, d)
+    They are cached piece by piece in the folder `memory`, or else beside the weights.
     """
     folder = weights_home() / "embedded" if memory is None else memory
     embedder = NETWORKS[name].embedder(memory=str(folder)).fit(images[:1])

@@ -40,7 +40,7 @@ class Detector(NamedTuple):
     def fingerprint(self):
         """Return a short text that changes whenever a parameter does.
 
-        For a detector of one's own, it changes with the file of its code, too.
+        For a user's own detector, it also changes with the file of its code.
         """
         instance = self.build()
         settings = dict(self.params)
@@ -113,18 +113,10 @@ DEEP = ("DeepSVDD", "AutoEncoder", "VAE", "LUNAR", "DIF")  # of PyOD
 
 
 def choose(names):
-    """Return the detectors of some names, families or import paths.
+    """Return the detectors of some names, without repetitions.
 
-    Parameters
-    ----------
-    names : list of str
-        Names in `DETECTORS`, "skim", "pyod", or for a detector of one's own
-        ``package.module:Class`` or ``Name=package.module:Class``.
-
-    Returns
-    -------
-    detectors : list of Detector
-        Without repetitions.
+    Names are those in `DETECTORS`, "skim", "pyod", or for a user's own detector
+    ``package.module:Class`` or ``Name=package.module:Class``.
     """
     chosen = {}
     for name in names:

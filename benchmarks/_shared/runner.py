@@ -1,28 +1,24 @@
-"""Which tasks there are, and running those that are not done yet."""
+"""Plan the tasks, and run those that are not done yet."""
 
+from collections import Counter
 from contextlib import contextmanager
-from typing import NamedTuple
+from datetime import timedelta
 
 import joblib
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
-from benchmarks._store import key
-from benchmarks._worker import BEYOND, finished, run
+from benchmarks._shared.results import key
+from benchmarks._shared.worker import BEYOND, finished, run
 
 WORKER_SECONDS = 60  # to wait for the first worker of a cluster
-
-
-class Table(NamedTuple):
-    """A data set, or a part of one, and its rows and features.
-
-    `path` is that of a file of one's own, and None for those of ADBench.
-    """
-
-    file: str
-    dataset: str
-    group: str
-    n: int
-    p: int
-    path: str | None = None
+MAX_ERRORS = 10  # that are shown at the end
+LINE_SECONDS = 60  # between lines where no progress bar can be drawn
 
 
 class Plan:
@@ -33,20 +29,20 @@ class Plan:
     tables : list of Table
     detectors : list of Detector
     n_seeds : int
-        Seeds are 0, 1, ... Detectors that take none are run once.
+        Seeds are 0, 1, ... Detectors without a random state are run once.
     records : list of dict
         Results of earlier runs.
     limits : Limits
     retry : bool, default=False
-        Whether tasks that failed then are tasks again.
+        Whether to repeat tasks that failed.
 
     Attributes
     ----------
     all, todo : list of dict
-        All tasks, and those without a result that counts. A task that exceeded a
-        narrower limit than the present one, or had no data, is to be done.
+        All tasks, and those without a valid result. A task that exceeded a tighter
+        limit than the present one, or had no data, is to be done.
     absent : dict of str to str
-        Files that could not be had in this run, and why.
+        Files that could not be loaded in this run, and why.
     """
 
     def __init__(self, tables, detectors, n_seeds, records, limits, *, retry=False):
@@ -85,7 +81,7 @@ class Plan:
             self._beyond = {}
 
     def add(self, record):
-        """Take note of a result."""
+        """Register a result."""
         name = record["detector"], record["settings"], record["threads"]
         # Without a limit, memory was short on that machine at that moment.
         if (
@@ -98,7 +94,7 @@ class Plan:
             self._walls[record["detector"], record["file"]] = record["wall"]
 
     def _counts(self, record):
-        """Whether trying again, within the present limits, would be the same."""
+        """Whether trying again within the present limits would not help."""
         if record["status"] == "timeout":
             return _at_least(record["limits"][0], self.limits.seconds)
         if record["status"] == "memory":
@@ -106,7 +102,7 @@ class Plan:
         return record["status"] != "no data"
 
     def expected_seconds(self, task):
-        """Guess how long a task will take, for the time that is left."""
+        """Estimate how long a task will take."""
         known = self._walls.get((task["detector"], task["file"]))
         if known is not None:
             return known
@@ -114,7 +110,7 @@ class Plan:
         return 1 + table.n * table.p / 50_000
 
     def hopeless(self, task):
-        """Return the record that says that a task will exceed the limits, or None.
+        """Return a record which shows that a task will exceed the limits, or None.
 
         The detector exceeded them with another seed, or on a table of no more rows
         and no more features. The parts of image and text sets differ in size, which
@@ -135,27 +131,16 @@ class Plan:
 
 
 def _at_least(limit, other):
-    """Whether a limit, None if there is none, is no narrower than another."""
+    """Whether a limit (None means no limit) is no tighter than another."""
     return limit is None or (other is not None and limit >= other)
 
 
 def execute(plan, store, *, jobs=1, dask=None, data_home=None):
-    """Run what is to be done and yield every record once it is stored.
+    """Run the tasks of a plan and yield every record once it is stored.
 
-    Parameters
-    ----------
-    plan : Plan
-    store : Store
-    jobs : int, default=1
-        Number of tasks at a time, on this machine.
-    dask : str, default=None
-        Address of the scheduler of a Dask cluster to run on instead.
-    data_home : str, default=None
-        Passed to `fetch_adbench`, where the task is run.
-
-    Yields
-    ------
-    record : dict
+    `jobs` tasks run at a time on this machine, or as many as a Dask cluster has cores
+    if `dask` is the address of its scheduler. `data_home` is passed to `fetch_adbench`
+    where the task is run.
     """
     skipped = []
 
@@ -182,7 +167,7 @@ def execute(plan, store, *, jobs=1, dask=None, data_home=None):
         return record
 
     with _place(jobs, dask) as (jobs, perform):
-        # A thread a task: it only waits for the process that does the work.
+        # One thread per task: it only waits for the process that does the work.
         parallel = joblib.Parallel(
             jobs,
             backend="threading",
@@ -200,21 +185,68 @@ def execute(plan, store, *, jobs=1, dask=None, data_home=None):
 
 @contextmanager
 def _place(jobs, dask):
-    """Tell how many tasks can be run at a time, and what runs one and waits for it."""
+    """Yield how many tasks can run at a time, and a function that runs one."""
     if dask is None:
         yield jobs, run
         return
     from distributed import Client, KilledWorker
 
     def perform(task, limits):
-        # A task whose worker is lost is given to another, some times.
+        # A task whose worker is lost is given to another, a few times.
         future = client.submit(run, task, limits, pure=False)
         try:
             return future.result()
         except KilledWorker:
-            why = "its worker ended, and so did those that it was given to next"
+            why = "its worker ended, and so did those that took over"
             return finished(task, {"status": "failed", "error": why}, limits)
 
     with Client(dask) as client:
         client.wait_for_workers(1, timeout=WORKER_SECONDS)
         yield sum(client.ncores().values()), perform
+
+
+def watch(plan, records, console):
+    """Show progress, weighting each task by how long it may take."""
+    weights = {key(task): plan.expected_seconds(task) for task in plan.todo}
+    counts: Counter = Counter()
+    errors: Counter = Counter()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[done]} of {task.fields[n]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    # Tasks may take minutes, so the speed is that of the whole run.
+    options = {"refresh_per_second": 2, "speed_estimate_period": float("inf")}
+    told = console.get_time()
+    with Progress(*columns, console=console, **options) as progress:
+        total = sum(weights.values())
+        bar = progress.add_task("Measuring", total=total, done=0, n=len(weights))
+        for record in records:
+            counts[record["status"]] += 1
+            if record["status"] != "ok":
+                name, status = record["detector"], record["status"]
+                errors[f"{name}: {status}: {record['error']}"] += 1
+            failed = counts.total() - counts["ok"]
+            progress.update(
+                bar,
+                advance=weights[key(record)],
+                done=counts.total(),
+                description=f"{record['detector']} on {record['file']}"
+                + (f" ({failed} failed)" if failed else ""),
+            )
+            if not console.is_terminal and console.get_time() - told >= LINE_SECONDS:
+                told = console.get_time()
+                console.print(_line(progress.tasks[0]), highlight=False)
+    for error, n in errors.most_common(MAX_ERRORS):
+        console.print(f"{n} × {error}", markup=False, highlight=False)
+    if len(errors) > MAX_ERRORS:
+        console.print(f"... and {len(errors) - MAX_ERRORS} other errors")
+    return counts
+
+
+def _line(task):
+    left = task.time_remaining
+    more = "" if left is None else f", {timedelta(seconds=left)} left"
+    return f"{task.fields['done']} of {task.fields['n']}{more}"

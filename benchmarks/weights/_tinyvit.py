@@ -199,13 +199,10 @@ class Perceptron(nn.Module):
 
 
 def distances(window):
-    """Number the distances between the places of a window.
+    """Number the distances between the places of a window, (window², window²).
 
-    Returns
-    -------
-    numbers : tensor of shape (window², window²)
-        Places are counted along the rows. Pairs as far apart, downwards and sideways,
-        have the same number, which counts distances in the order of the first row.
+    Places are counted along the rows. Pairs as far apart, downwards and sideways, have
+    the same number, which counts distances in the order of the first row.
     """
     place = torch.arange(window)
     apart = (place[:, None] - place).abs()

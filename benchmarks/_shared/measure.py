@@ -21,25 +21,9 @@ class Result(NamedTuple):
 def measure(detector, X, y):
     """Fit to all rows without labels and score the same rows.
 
-    Parameters
-    ----------
-    detector : estimator
-        A detector of skim, of PyOD or of scikit-learn.
-    X : ndarray of shape (n, p)
-    y : ndarray of shape (n,)
-        1 for outliers, used for the metrics only.
-
-    Returns
-    -------
-    result : Result
-        The seconds are those of fitting and of the training scores together, by
-        the clock and by the processor time that was used.
-
-    Raises
-    ------
-    ValueError
-        If there is not one finite score for every row, or no telling whether high
-        scores mean outliers.
+    The seconds are those of fitting and of the training scores together, by the clock
+    and in processor time. It is a ValueError if there is not one finite score for every
+    row, or no telling whether high scores mean outliers.
     """
     start, cpu_start = time.perf_counter(), _cpu_seconds()
     detector.fit(X)

@@ -12,27 +12,21 @@ import numpy as np
 import psutil
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from benchmarks import _worker
-from benchmarks.__main__ import app
-from benchmarks._runner import Plan, Table, execute
-from benchmarks._store import Store
-from benchmarks._worker import Limits, run
-from benchmarks.adbench import choose_tables, watch
-from benchmarks.detectors import choose
+from benchmarks._shared import worker
+from benchmarks._shared.detectors import choose
+from benchmarks._shared.results import Store
+from benchmarks._shared.runner import Plan, execute, watch
+from benchmarks._shared.tables import Table, choose_tables
+from benchmarks._shared.worker import Limits, run
+from tests.benchmarks.commands import run_command
 
 HERE = "tests.benchmarks.detectors"
 LIMITS = Limits()
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(app, ["adbench", *map(str, arguments)])
-
-
-def record(**entries):
-    task = {"file": "a", "detector": "d", "settings": "s", "threads": 1, "seed": 0}
-    return task | {"status": "ok"} | entries
+def adbench(*arguments, **options):
+    return run_command("adbench", *arguments, **options)
 
 
 def make_plan(sizes, names, n_seeds=1, records=(), limits=LIMITS, **options):
@@ -45,7 +39,7 @@ def make_plan(sizes, names, n_seeds=1, records=(), limits=LIMITS, **options):
 @pytest.fixture(scope="module", autouse=True)
 def _no_child_is_left():
     yield
-    child = _worker._here.__dict__.pop("child", None)
+    child = worker._here.__dict__.pop("child", None)
     if child is not None:
         child.close()
 
@@ -59,27 +53,6 @@ def task(own_data):
         return where | {"seed": 0, "threads": 1, "how": how, "detector": name}
 
     return make
-
-
-def test_store_survives_a_cut_off_line(tmp_path):
-    store = Store(tmp_path / "deep" / "results.jsonl")
-    assert store.read() == []
-    store.path.parent.mkdir()
-    store.append(record(seed=0))
-    with store.path.open("a") as file:
-        file.write('{"file": "a", "detec')
-    assert store.read() == [record(seed=0)]
-    store.append(record(seed=1))
-    store.append(record(seed=0, auroc=0.5))
-    assert store.read() == [record(seed=1), record(seed=0, auroc=0.5)]
-
-
-def test_a_second_run_is_kept_out_of_the_folder(tmp_path):
-    store = Store(tmp_path / "results.jsonl")
-    with store.lock(), pytest.raises(ValueError, match="another run"), store.lock():
-        pass
-    with store.lock():
-        store.append(record())
 
 
 def test_a_task_comes_back_measured(task):
@@ -131,7 +104,7 @@ def test_what_one_detector_does_to_the_process_is_undone(task):
 def test_what_a_detector_started_ends_with_it(task, tmp_path, monkeypatch):
     monkeypatch.setenv("SKIM_TEST_PID_FILE", str(tmp_path / "pid"))
     run(task("Good"), LIMITS)  # there is a process, whichever tests ran before
-    _worker._here.__dict__.pop("child").close()  # the next one knows the variable
+    worker._here.__dict__.pop("child").close()  # the next one knows the variable
     result = run(task("Parent"), Limits(seconds=2))
     assert result["status"] == "timeout"
     pid = int((tmp_path / "pid").read_text())
@@ -151,7 +124,7 @@ def test_missing_data_is_not_the_detectors_fault(task, tmp_path):
 
 def test_slow_data_is_not_the_detectors_fault(task, tmp_path, monkeypatch):
     run(task("Good"), LIMITS)
-    monkeypatch.setattr(_worker, "START_SECONDS", 0.1)
+    monkeypatch.setattr(worker, "START_SECONDS", 0.1)
     os.mkfifo(tmp_path / "slow.npz")  # nobody ever writes to it
     result = run(task("Good") | {"path": str(tmp_path / "slow.npz")}, LIMITS)
     assert result["status"] == "no data"
@@ -242,16 +215,13 @@ def test_a_run_is_resumed_without_computing_anything_again(tmp_path, own_data):
     arguments = ["--data", own_data[0], "--data", own_data[1]]
     arguments += ["--detector", f"{HERE}:Good", "--detector", f"{HERE}:Failing"]
     arguments += ["--output", tmp_path / "out", "--seeds", 2]
-    result = invoke(*arguments)
-    assert result.exit_code == 0, result.output
-    assert "4 failed, 4 ok" in result.output
-    assert "4 × Failing: failed: RuntimeError: I do not like" in result.output
+    told = adbench(*arguments)
+    assert "4 failed, 4 ok" in told
+    assert "4 × Failing: failed: RuntimeError: I do not like" in told
     first = (tmp_path / "out" / "results.jsonl").read_bytes()
-    result = invoke(*arguments)
-    assert "8 of them done before" in result.output
+    assert "8 of them done before" in adbench(*arguments)
     assert (tmp_path / "out" / "results.jsonl").read_bytes() == first
-    result = invoke(*arguments, "--retry-failed")
-    assert "4 of them done before" in result.output
+    assert "4 of them done before" in adbench(*arguments, "--retry-failed")
 
 
 def test_a_killed_run_loses_nothing(tmp_path, own_data):
@@ -295,10 +265,9 @@ def test_a_full_disk_ends_a_run_in_good_order(tmp_path, own_data, monkeypatch):
 
     monkeypatch.setattr(Store, "append", fail)
     arguments = ["--detector", f"{HERE}:Good", "--output", tmp_path / "out"]
-    result = invoke("--data", own_data[0], *arguments)
-    assert result.exit_code == 1
-    assert "Stopped: [Errno 28] No space left on device" in result.output
-    assert "Invalid value" not in result.output
+    told = adbench("--data", own_data[0], *arguments, exit_code=1)
+    assert "Stopped: [Errno 28] No space left on device" in told
+    assert "Invalid value" not in told
 
 
 @pytest.mark.parametrize(
@@ -312,23 +281,16 @@ def test_a_full_disk_ends_a_run_in_good_order(tmp_path, own_data, monkeypatch):
         ("--data", "tabluar", "'tabular'"),
         ("--data", "no_such_file.npz", "no data set"),
         ("--detector", f"{HERE}:Demanding", "required"),
+        ("--detector", "mistaken:Mine", "invalid syntax"),
         ("--timeout", "-1", "greater than"),
     ],
 )
-def test_unknown_names_are_refused(tmp_path, option, value, message):
-    result = invoke(option, value, "--output", tmp_path / "out")
-    assert result.exit_code == 2
-    assert message in result.output
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_module_that_cannot_be_imported_is_told(tmp_path, monkeypatch):
+def test_wrong_options_are_refused(tmp_path, monkeypatch, option, value, message):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "mistaken.py").write_text("class Mine(:\n    pass\n")
-    result = invoke("--detector", "mistaken:Mine", "--output", tmp_path / "out")
-    assert result.exit_code == 2
-    assert "invalid syntax" in result.output
-    assert not (tmp_path / "out").exists()
+    output = tmp_path / "out"
+    assert message in adbench(option, value, "--output", output, exit_code=2)
+    assert not output.exists()
 
 
 def test_local_leaves_out_what_is_not_here(tmp_path):
@@ -336,9 +298,8 @@ def test_local_leaves_out_what_is_not_here(tmp_path):
     (tmp_path / "Classical" / "6_cardio.npz").touch()
     tables = choose_tables(["tabular", "CIFAR10"], data_home=tmp_path, local=True)
     assert [table.file for table in tables] == ["cardio"]
-    result = invoke("--data", "wine", "--local", "--data-home", tmp_path)
-    assert result.exit_code == 2
-    assert "layout" in result.output
+    wine = ["--data", "wine", "--local", "--data-home", tmp_path]
+    assert "layout" in adbench(*wine, exit_code=2)
 
 
 def test_own_files_are_known_by_their_content(tmp_path, own_data):
@@ -364,9 +325,8 @@ def test_own_files_are_known_by_their_content(tmp_path, own_data):
 )
 def test_own_files_must_make_sense(tmp_path, X, y, message):
     np.savez(tmp_path / "bad.npz", X=X, y=y)
-    result = invoke("--data", tmp_path / "bad.npz", "--output", tmp_path / "out")
-    assert result.exit_code == 2
-    assert message in " ".join(result.output.replace("│", " ").split())
+    bad = ["--data", tmp_path / "bad.npz", "--output", tmp_path / "out"]
+    assert message in adbench(*bad, exit_code=2)
 
 
 def test_data_sets_in_parts_are_all_taken():
@@ -413,8 +373,7 @@ def test_a_task_that_ends_its_workers_is_recorded_and_the_rest_goes_on(
         arguments += ["--detector", f"{HERE}:{name}"]
     settings = {"distributed.scheduler.allowed-failures": 1}
     with dask.config.set(settings), local_cluster(n_workers=1) as cluster:
-        result = invoke(*arguments, "--dask", cluster.scheduler_address)
-    assert result.exit_code == 0, result.output
+        adbench(*arguments, "--dask", cluster.scheduler_address)
     records = {
         each["detector"]: each for each in Store(output / "results.jsonl").read()
     }
@@ -429,6 +388,4 @@ def test_a_cluster_that_is_not_there_is_told(tmp_path, own_data):
     arguments = ["--data", own_data[0], "--detector", f"{HERE}:Good"]
     arguments += ["--output", tmp_path / "out", "--dask", "tcp://127.0.0.1:9"]
     with dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}):
-        result = invoke(*arguments)
-    assert result.exit_code == 1
-    assert "tcp://127.0.0.1:9" in result.output
+        assert "tcp://127.0.0.1:9" in adbench(*arguments, exit_code=1)
