@@ -13,6 +13,7 @@ STUDIES = (
     "search",
     "contrastive",
     "speed",
+    "path",
     "weights",
     "images",
     "texts",
