@@ -1,4 +1,4 @@
-"""An encoder that learns to tell rows apart from corrupted views of them."""
+"""An encoder trained to recognise corrupted views of the same row."""
 
 import torch
 from torch.nn import functional
@@ -8,23 +8,23 @@ from skim._nets._run import Adam, NonFiniteLossError
 from skim._nets._scoring import in_chunks
 
 LAYERS = ("hidden_1", "hidden_2", "code")
-PLAIN = "donot_use_mm_for_euclid_dist"  # exact: the distance of equal rows is 0
+EXACT = "donot_use_mm_for_euclid_dist"  # the distance of equal rows is exactly 0
 TINY = 1e-6
-CHUNK_SIZE = 512  # rows that are encoded at once, whole vector registers
+CHUNK_SIZE = 512  # rows encoded at once, a multiple of the vector width
 
 
 class Views:
-    """Endless batches of rows, with what tells which of them are close.
+    """An endless source of batches of corrupted views.
 
     Parameters
     ----------
     X : Tensor of shape (n, p)
     batch_size : int
-        Or the number of rows if that is smaller.
+        Limited to the number of rows.
     n_candidates : int
-        A row takes values from the closest of so many other rows of its batch.
+        Replacement values come from the nearest of this many other rows of the batch.
     corruption : float
-        Share of the values that are taken from there.
+        Fraction of the values that are replaced.
     generator : torch.Generator
     """
 
@@ -36,15 +36,15 @@ class Views:
         self.generator = generator
 
     def draw(self):
-        """Return two views of some rows, (B, p), and the rows' distances, (B, B)."""
+        """Return two views of B rows, each (B, p), and their distances, (B, B)."""
         rows = self.X
         if len(rows) > self.size:
             rows = rows[self._integers(0, len(rows), self.size)]
-        distances = torch.cdist(rows, rows, compute_mode=PLAIN)
+        distances = torch.cdist(rows, rows, compute_mode=EXACT)
         return self._corrupt(rows, distances), self._corrupt(rows, distances), distances
 
     def _corrupt(self, rows, distances):
-        """Return the rows with some values from rows that are close."""
+        """Replace some values of each row by those of a nearby row."""
         steps = self._integers(1, self.size, self.size, self.n_candidates)
         places = torch.arange(self.size, device=rows.device).unsqueeze(1)
         candidates = (places + steps) % self.size
@@ -63,21 +63,17 @@ class Views:
 
 
 def contrast(first, second, distances, *, far, temperature):
-    """Return the mean InfoNCE loss of pairs of views, by their directions.
+    """Return the InfoNCE loss of pairs of views, by cosine similarity.
 
     Parameters
     ----------
     first, second : Tensor of shape (B, d)
-        The codes of the two views of each row.
+        Codes of the two views of each row.
     distances : Tensor of shape (B, B)
-        Between the rows.
+        Distances between the rows.
     far : float
-        A row is told from so large a share of the batch, the rows furthest away.
+        Fraction of the batch that a row is contrasted with: the furthest rows.
     temperature : float
-
-    Returns
-    -------
-    loss : Tensor of shape ()
     """
     n_rows = len(distances)
     rank = n_rows - max(round(far * n_rows), 1) + 1
@@ -111,7 +107,7 @@ def train_encoder(
     generator,
     on_update=None,
 ):
-    """Train an encoder by views of rows.
+    """Train an encoder on views of rows.
 
     Parameters
     ----------
@@ -122,16 +118,16 @@ def train_encoder(
     generator : torch.Generator
         The only source of randomness.
     on_update : callable, default=None
-        Called with the number of updates after each of them.
+        Called after each update with the number of updates so far.
 
     Returns
     -------
     layers : list of tuple of two ndarrays
-        The encoder's weights, of shape (fan_out, fan_in), and biases.
+        Weights, of shape (fan_out, fan_in), and biases of the encoder.
     losses : list of float
         One per update.
     """
-    with torch.inference_mode(False), torch.enable_grad():
+    with torch.enable_grad():
         layout = _layout(X.shape[1], hidden_units, n_components)
         weights = _initial_weights(layout, generator).requires_grad_()
         optimiser = Adam(weights, learning_rate=learning_rate)
@@ -162,18 +158,9 @@ def train_encoder(
 
 
 def encode(X, layers):
-    """Yield the codes of rows, chunk by chunk.
+    """Yield the codes of rows, of shape (b, d), chunk by chunk.
 
-    All chunks have one size, so a row's code does not depend on its company.
-
-    Parameters
-    ----------
-    X : Tensor of shape (n, p)
-    layers : list of tuple of two Tensors
-
-    Yields
-    ------
-    codes : ndarray of shape (b, d)
+    All chunks have the same size, so a row's code does not depend on the other rows.
     """
     for start in range(0, len(X), CHUNK_SIZE):
         rows = X[start : start + CHUNK_SIZE]
@@ -194,7 +181,7 @@ def _layout(n_features, hidden_units, n_components):
 
 
 def _initial_weights(layout, generator):
-    """Draw normal weights that keep the size of what passes; biases are 0."""
+    """Draw normal weights that preserve the variance; biases are 0."""
     block = torch.zeros(1, layout.size, dtype=torch.float32, device=generator.device)
     for name, view in layout.views(block).items():
         if not name.endswith("_bias"):

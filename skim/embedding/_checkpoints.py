@@ -1,15 +1,17 @@
 """Checkpoints of transformers: where they are found and how they are loaded."""
 
 import contextlib
+import copy
 import hashlib
 import json
 import tempfile
-import threading
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
-from skim.embedding._base import untouched_random_states
+from skim.embedding._quiet import random_states_restored
 from skim.embedding._weights import (
     MissingWeightsError,
     may_download,
@@ -17,21 +19,61 @@ from skim.embedding._weights import (
     weights_home,
 )
 
-# What a checkpoint has beside its weights.
+# The small files of a checkpoint.
 TEXTS = ("*.json", "*.txt", "*.model", "*.jinja")
 
-_loading = threading.RLock()
+
+class Loaded(NamedTuple):
+    """A network on its device, with the preprocessing of its input."""
+
+    network: Any
+    prepare: Any
+    texts: dict
+
+    def weights(self):
+        """Return the weights as numpy arrays, by name."""
+        state = self.network.state_dict()
+        return {name: np.array(_as_numpy(tensor)) for name, tensor in state.items()}
+
+    def fingerprint(self):
+        """Return a hash of the weights and of the small files of the checkpoint."""
+        content = hashlib.sha256(json.dumps(self.texts, sort_keys=True).encode())
+        for name, tensor in self.network.state_dict().items():
+            array = np.ascontiguousarray(_as_numpy(tensor))
+            content.update(f"{name}{tensor.dtype}{array.shape}".encode())
+            content.update(array.reshape(-1).view(np.uint8).data)
+        return content.hexdigest()
+
+
+def _as_numpy(tensor):
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+def place(network, device, dtype):
+    """Move a network to a device, for inference only."""
+    if dtype == "auto":
+        dtype = "float16" if device.startswith("cuda") else "float32"
+    network = network.to(device=device, dtype=getattr(torch, dtype))
+    return network.eval().requires_grad_(False)
+
+
+def own_network(model, device, dtype):
+    """Return a copy of a torch module for inference; other callables as they are."""
+    if isinstance(model, torch.nn.Module):
+        return place(copy.deepcopy(model), device, dtype)
+    return model
 
 
 # Finding --------------------------------------------------------------------------
 
 
 def find_checkpoint(name, extra):
-    """Return the folder of a checkpoint, downloaded only if it is nowhere here.
+    """Return the folder of a checkpoint, which is downloaded if necessary.
 
-    Looked at are, in this order, the folder `name`, the folders of that name and of
-    its last part in :func:`weights_home`, the cache of the Hugging Face hub, and the
-    hub itself.
+    The places to look are the folder `name`, the folders of that name and of its
+    last part in :func:`weights_home`, the local cache of the Hugging Face hub, and
+    the hub itself, in this order.
     """
     name = str(name)
     given = Path(name).expanduser()
@@ -41,25 +83,21 @@ def find_checkpoint(name, extra):
             return folder
     if given.is_dir():
         raise MissingWeightsError(
-            f"The folder {name!r} holds no checkpoint: there is no config.json in it."
+            f"The folder {name!r} is not a checkpoint: it contains no config.json."
         )
     hub = require("huggingface_hub", extra)
     with contextlib.suppress(OSError, ValueError):
         folder = Path(hub.snapshot_download(name, local_files_only=True))
         if list(folder.glob("*.safetensors")):
             return folder
-    return _download(hub, name)
-
-
-def _download(hub, name):
     if may_download(hub, name):
-        with contextlib.suppress(Exception):  # the advice below is all there is to say
+        with contextlib.suppress(Exception):  # the advice below covers every failure
             wanted = ["*.safetensors", *TEXTS]
             return Path(hub.snapshot_download(name, allow_patterns=wanted))
     raise MissingWeightsError(
-        f"The weights of {name!r} are not here and cannot be downloaded. On a "
-        f"machine with internet, run `hf download {name} --local-dir DIR`; then "
-        f"pass model=DIR, or put the folder into $SKIM_WEIGHTS_HOME ({weights_home()})."
+        f"The weights of {name!r} were not found and cannot be downloaded: run `hf "
+        f"download {name} --local-dir DIR` on a machine with internet access, then "
+        f"pass model=DIR or copy the folder to $SKIM_WEIGHTS_HOME ({home})."
     )
 
 
@@ -67,11 +105,11 @@ def _download(hub, name):
 
 
 @contextlib.contextmanager
-def quiet_loading(extra):
-    """Load one checkpoint at a time, without a word, and leave no trace."""
+def quiet_transformers(extra):
+    """Yield transformers with its output silenced and random states restored."""
     transformers = require("transformers", extra)
     log = transformers.utils.logging
-    with _loading, untouched_random_states():
+    with random_states_restored:
         verbosity, bars = log.get_verbosity(), log.is_progress_bar_enabled()
         log.set_verbosity(log.CRITICAL)
         log.disable_progress_bar()
@@ -85,9 +123,7 @@ def quiet_loading(extra):
 
 def load_network(transformers, folder):
     """Return the network of a checkpoint, in single precision."""
-    import torch
-
-    _refuse_pickles(folder)
+    _check_safetensors(folder)
     try:
         network, report = transformers.AutoModel.from_pretrained(
             folder,
@@ -102,21 +138,37 @@ def load_network(transformers, folder):
     missing = sorted(name for name in report["missing_keys"] if "pooler." not in name)
     if missing:
         raise ValueError(
-            f"The weights in {folder} are not those of its config.json: {len(missing)} "
-            f"are missing, such as {missing[0]!r}. Get the folder anew."
+            f"The weights in {folder} do not match its config.json: {len(missing)} are "
+            f"missing, such as {missing[0]!r}; download the checkpoint again."
         )
     return network
 
 
-def _refuse_pickles(folder):
-    pickles = sorted(path.name for path in folder.glob("pytorch_model*.bin"))
+def rebuild_network(transformers, folder, weights, part_of):
+    """Return a network with given weights, from the small files in a folder.
+
+    `part_of` returns the part of a whole network that the weights belong to.
+    """
+    config = transformers.AutoConfig.from_pretrained(
+        folder, local_files_only=True, trust_remote_code=False
+    )
+    network = transformers.AutoModel.from_config(config, trust_remote_code=False)
+    network = part_of(network)
+    network.load_state_dict(
+        {name: torch.from_numpy(array) for name, array in weights.items()}
+    )
+    return network
+
+
+def _check_safetensors(folder):
     if list(folder.glob("*.safetensors")):
         return
+    pickles = sorted(path.name for path in folder.glob("pytorch_model*.bin"))
     if not pickles:
         raise MissingWeightsError(f"There are no weights (*.safetensors) in {folder}.")
     raise MissingWeightsError(
-        f"The weights in {folder} are a pickle ({pickles[0]}), which could run code "
-        "when it is loaded. If you trust it, convert it once: transformers.AutoModel."
+        f"The weights in {folder} are a pickle ({pickles[0]}), which can run code when "
+        "loaded; if you trust it, convert it once with transformers.AutoModel."
         f"from_pretrained({str(folder)!r}).save_pretrained({str(folder)!r})."
     )
 
@@ -132,57 +184,9 @@ def read_texts(folder):
 
 
 @contextlib.contextmanager
-def written_texts(texts):
-    """Yield a folder, for a while, with these files."""
+def folder_of(texts):
+    """Yield a temporary folder with these files."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in texts.items():
             (Path(folder) / Path(name).name).write_text(text, encoding="utf-8")
         yield Path(folder)
-
-
-def rebuild_network(transformers, folder):
-    """Return a network of a checkpoint's architecture with any weights."""
-    config = transformers.AutoConfig.from_pretrained(
-        folder, local_files_only=True, trust_remote_code=False
-    )
-    return transformers.AutoModel.from_config(config, trust_remote_code=False)
-
-
-def setting_of(texts, file, name):
-    """Return a setting of one of a checkpoint's files, or None."""
-    return json.loads(texts[file]).get(name) if file in texts else None
-
-
-# Weights as arrays ----------------------------------------------------------------
-
-
-def weights_of(network):
-    """Return the weights of a network as numpy arrays, by name."""
-    weights = network.state_dict()
-    return {name: np.array(_as_numpy(weights[name])) for name in weights}
-
-
-def put_weights(network, weights):
-    """Give a network the weights that `weights_of` returned."""
-    import torch
-
-    tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
-    network.load_state_dict(tensors)
-    return network
-
-
-def fingerprint(network, texts):
-    """Return a hash of a network's weights and of a checkpoint's small files."""
-    content = hashlib.sha256(json.dumps(texts, sort_keys=True).encode())
-    for name, tensor in network.state_dict().items():
-        array = np.ascontiguousarray(_as_numpy(tensor))
-        content.update(f"{name}{tensor.dtype}{array.shape}".encode())
-        content.update(array.reshape(-1).view(np.uint8).data)
-    return content.hexdigest()
-
-
-def _as_numpy(tensor):
-    import torch
-
-    tensor = tensor.detach().cpu()
-    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()

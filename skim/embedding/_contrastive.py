@@ -1,80 +1,95 @@
-"""A representation of tables that is learnt from the table itself."""
+"""Embedding tables with a network that is trained on the table itself."""
 
 from numbers import Integral, Real
+from typing import Literal, Self
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import Memory, effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skim import _nets as nets
 from skim._detectors._scaling import InputScaler
 from skim._utils import own_random_state
-from skim.embedding._base import Embedder, quiet_compute
+from skim.embedding._base import Embedder
+
+_TRAINING_PARAMS = (
+    "n_components",
+    "hidden_units",
+    "n_updates",
+    "batch_size",
+    "corruption",
+    "n_candidates",
+    "far",
+    "temperature",
+    "learning_rate",
+)
 
 
 class ContrastiveEmbedder(Embedder):
-    """Representation of a table that is learnt from the table itself.
+    """Embed tables with a network that is trained on the table itself.
 
-    For tables when no foundation model is at hand. A small network learns, without
+    Useful if no foundation model is available. A small network learns, without
     labels, to recognise two corrupted views of the same row among views of other
-    rows [1]_. A view is the row with some of its values replaced by those of another
-    row that is close. Rows are told only from rows that are far away, so that close
-    ones may come together: the variation within clusters becomes smaller relative to
-    the distances between them, which is when the inlier-memorization effect lasts
-    longest.
+    rows [1]_. In a view, some values of the row are replaced by those of a nearby
+    row. Rows are contrasted only with rows that are far away, so nearby rows can
+    move together: the variation within clusters shrinks relative to the distances
+    between them, which makes the inlier-memorization effect last longer.
 
-    The number of updates does not depend on the number of rows, so large tables
-    take hardly longer to fit than small ones.
+    The number of updates does not depend on the number of rows, so fitting large
+    tables takes hardly longer than fitting small ones.
 
     Parameters
     ----------
     n_components : int, default=16
-        Number of features that come out.
+        Number of output features.
 
     hidden_units : int, default=64
-        Width of each of the encoder's two hidden layers.
+        Width of the two hidden layers of the encoder.
 
     n_updates : int, default=200
-        Number of updates of the training.
+        Number of training updates.
 
     batch_size : int, default=128
-        Number of rows in an update, or all rows if there are fewer.
+        Number of rows per update; all rows if there are fewer.
 
     corruption : float, default=0.5
-        Share of a row's values that are replaced in each view, in [0, 1].
+        Fraction of the values of a row that are replaced in each view, in [0, 1].
 
     n_candidates : int, default=10
-        The values come from the closest of so many rows, drawn at random from the
-        batch. 1 takes any row.
+        Replacement values come from the nearest of this many rows, drawn at random
+        from the batch. 1 uses any row.
 
     far : float, default=0.5
-        Share of a batch that a row is told from, in (0, 1]: the rows furthest from
-        it. 1 takes all rows.
+        Fraction of the batch that a row is contrasted with, in (0, 1]: the rows
+        furthest from it. 1 uses all rows.
 
     temperature : float, default=0.5
-        Of the loss. The smaller, the more the most similar of the far rows count.
+        Temperature of the loss. Small values emphasise the most similar of the far
+        rows.
 
     learning_rate : float, default=3e-3
-        Step size of Adam.
+        Learning rate of Adam.
 
     scaling : {"squash", "minmax"}, default="squash"
-        How features are scaled. "squash" maps standardised values z to
-        ``3 tanh(z / 3)``, "minmax" the training range to [0, 3].
+        How to scale features. "squash" maps standardised values z to
+        ``3 tanh(z / 3)``, "minmax" maps the training range to [0, 3].
 
     random_state : int, RandomState instance or None, default=None
-        Controls the initial weights, the batches and the views. Pass an int for the
-        same representation in every call.
+        Controls the initial weights, the batches and the views. Pass an int for
+        reproducible results across multiple function calls.
 
-    memory : str or object with the joblib.Memory interface, default=None
-        Where to keep the results of trainings and transformations, if anywhere.
+    memory : str, object with the joblib.Memory interface or None, default=None
+        Used to cache trained encoders and embeddings. By default, nothing is cached.
 
     device : str, default="cpu"
-        Where to compute: any device of torch, or "auto" for a GPU if there is one.
+        Any device of torch, or "auto" for a GPU if there is one.
 
     n_jobs : int, default=None
-        Number of threads to compute with. None means 1 unless in a
-        :obj:`joblib.parallel_config` context, -1 all processors.
+        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
+        context. -1 means all processors.
 
     verbose : int, default=0
         Whether to show a progress bar on standard error.
@@ -82,7 +97,8 @@ class ContrastiveEmbedder(Embedder):
     Attributes
     ----------
     coefs_ : list of ndarray of shape (n_out, n_in)
-        Weights of the encoder's three layers, between which values below 0 become 0.
+        Weights of the three layers of the encoder, which has ReLU activations
+        between layers.
 
     intercepts_ : list of ndarray of shape (n_out,)
         Biases of the layers.
@@ -91,7 +107,7 @@ class ContrastiveEmbedder(Embedder):
         Loss at each update.
 
     scaler_ : InputScaler
-        What scales the features.
+        Scales the features.
 
     device_ : str
         The device that was used.
@@ -105,19 +121,20 @@ class ContrastiveEmbedder(Embedder):
 
     See Also
     --------
-    skim.theory.cluster_geometry : Measures clusters before and after.
+    skim.theory.cluster_geometry : Measures clusters before and after embedding.
 
     Notes
     -----
-    Unlike in [1]_, there is no projection head, and values and rows to be told from
-    are chosen by distance. Without these three, the clusters of low-dimensional
-    tables became wider rather than tighter.
+    This differs from [1]_ in three ways: there is no projection head, replacement
+    values come from nearby rows, and rows are contrasted with far rows only.
+    Without these changes, the clusters of low-dimensional tables became wider
+    rather than tighter.
 
-    Tighter clusters do not mean that outliers are found more easily. On 21 small
-    tables of ADBench, clusters became tighter on 19, but the mean AUROC of
-    :class:`skim.ALTBIDetector` fell from 0.813 to 0.786 (one seed): gains of up to
-    0.04 on 8 tables, losses of 0.12 to 0.17 on 4. Compare both where labels
-    allow. `python -m benchmarks contrastive` makes the comparison.
+    Tighter clusters do not imply better detection. Clusters became tighter on 19 of
+    21 small tables of ADBench, but the mean AUROC of :class:`skim.ALTBIDetector`
+    fell from 0.813 to 0.786 (one seed), with gains of up to 0.04 on 8 tables and
+    losses of 0.12 to 0.17 on 4. If you have labels, compare both.
+    `python -m benchmarks contrastive` reproduces this comparison.
 
     References
     ----------
@@ -152,22 +169,22 @@ class ContrastiveEmbedder(Embedder):
     def __init__(
         self,
         *,
-        n_components=16,
-        hidden_units=64,
-        n_updates=200,
-        batch_size=128,
-        corruption=0.5,
-        n_candidates=10,
-        far=0.5,
-        temperature=0.5,
-        learning_rate=3e-3,
-        scaling="squash",
-        random_state=None,
-        memory=None,
-        device="cpu",
-        n_jobs=None,
-        verbose=0,
-    ):
+        n_components: int = 16,
+        hidden_units: int = 64,
+        n_updates: int = 200,
+        batch_size: int = 128,
+        corruption: float = 0.5,
+        n_candidates: int = 10,
+        far: float = 0.5,
+        temperature: float = 0.5,
+        learning_rate: float = 3e-3,
+        scaling: Literal["squash", "minmax"] = "squash",
+        random_state: int | np.random.RandomState | None = None,
+        memory: str | Memory | None = None,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.hidden_units = hidden_units
         self.n_updates = n_updates
@@ -185,13 +202,13 @@ class ContrastiveEmbedder(Embedder):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
-        """Learn the representation from unlabelled data.
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Train the encoder on unlabelled data.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training data, outliers included.
+            The training data, including outliers.
 
         y : Ignored
             Not used, present for API consistency by convention.
@@ -199,30 +216,28 @@ class ContrastiveEmbedder(Embedder):
         Returns
         -------
         self : object
-            The fitted transformer.
+            Fitted embedder.
         """
-        from skim import _nets as nets
-
-        # A fit that fails must not leave a transformer that counts as fitted.
-        self.__dict__.pop("coefs_", None)
-        X = self._validate(X, reset=True, ensure_min_samples=2)
+        self._reset()
+        valid = self._validate(X, reset=True, ensure_min_samples=2)
         self.device_ = nets.resolve_device(self.device)
         # Centred, and of about unit variance.
-        self.scaler_ = InputScaler(self.scaling, centred=True, factor=3.0).fit(X)
+        self.scaler_ = InputScaler(self.scaling, centred=True, factor=3.0)
         seed = own_random_state(self.random_state).randint(2**31 - 1)
-        rows, params = self.scaler_.transform(X), self._training_params()
-        layers, losses = self._remember(
+        rows = self.scaler_.fit(valid).transform(valid)
+        params = {name: getattr(self, name) for name in _TRAINING_PARAMS}
+        layers, losses = self._cached(
             lambda: self._train(rows, params, seed),
             lambda: (rows, params, seed, self.device_),
         )
         self.loss_curve_ = np.array(losses)
-        self.intercepts_ = [bias for _, bias in layers]
         self.coefs_ = [weight for weight, _ in layers]
+        self.intercepts_ = [bias for _, bias in layers]
         self._n_features_out = self.n_components
         return self
 
-    def transform(self, X):
-        """Put rows into the learnt representation.
+    def transform(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Embed rows.
 
         Parameters
         ----------
@@ -235,73 +250,44 @@ class ContrastiveEmbedder(Embedder):
             In single precision if `X` is, in double precision otherwise.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        rows = self.scaler_.transform(X)
+        valid = self._validate(X, reset=False)
+        rows = self.scaler_.transform(valid)
         embedding = self._embed(
             len(rows),
             lambda: self._encode(rows),
             lambda: (rows, self.coefs_, self.intercepts_),
         )
-        return embedding.astype(X.dtype, copy=False)
+        return embedding.astype(valid.dtype, copy=False)
 
     def _train(self, rows, params, seed):
-        """Train on scaled rows; return the encoder's layers and the losses."""
-        import torch
-
-        from skim import _nets as nets
-        from skim._nets._contrastive import train_encoder
-
-        def show(done):
-            self._show(done, self.n_updates)
-
-        with quiet_compute(self._n_threads()), torch.inference_mode(False):
-            generator = torch.Generator(self.device_).manual_seed(seed)
-            data = torch.from_numpy(rows).to(self.device_)
+        """Train on scaled rows; return the layers of the encoder and the losses."""
+        with self._computing(), nets.outside_compute():
             try:
-                return train_encoder(
-                    data, generator=generator, on_update=show, **params
+                return nets.train_encoder(
+                    nets.as_tensor(rows, self.device_),
+                    generator=nets.seeded_generator(seed, self.device_),
+                    on_update=lambda done: self._show_progress(done, self.n_updates),
+                    **params,
                 )
             except nets.NonFiniteLossError:
                 raise ValueError(
-                    "ContrastiveEmbedder diverged: its loss is no longer finite. Lower "
-                    f"learning_rate (now {self.learning_rate}) and fit again."
+                    "ContrastiveEmbedder diverged with "
+                    f"learning_rate={self.learning_rate}: lower it and fit again."
                 ) from None
 
     def _encode(self, rows):
-        import torch
-
-        from skim import _nets as nets
-        from skim._nets._contrastive import encode
-
         device = nets.device_or_cpu(self.device_)
         layers = [
-            tuple(torch.tensor(part, device=device) for part in layer)
+            tuple(nets.as_tensor(part.copy(), device) for part in layer)
             for layer in zip(self.coefs_, self.intercepts_, strict=True)
         ]
-        return encode(torch.from_numpy(rows).to(device), layers)
-
-    def _training_params(self):
-        names = (
-            "n_components",
-            "hidden_units",
-            "n_updates",
-            "batch_size",
-            "corruption",
-            "n_candidates",
-            "far",
-            "temperature",
-            "learning_rate",
-        )
-        return {name: getattr(self, name) for name in names}
+        return nets.encode(nets.as_tensor(rows, device), layers)
 
     def _validate(self, X, **options):
         return validate_data(self, X, dtype=[np.float64, np.float32], **options)
 
     def _n_threads(self):
         return effective_n_jobs(self.n_jobs)
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "coefs_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

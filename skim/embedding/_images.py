@@ -1,30 +1,22 @@
-"""Images from arrays, files and Pillow, as red, green and blue bytes."""
+"""Images from arrays, files and Pillow, as RGB bytes. Needs Pillow."""
 
 import hashlib
 import os
 import warnings
 
 import numpy as np
+from PIL import Image, ImageOps
 
-from skim.embedding._weights import require
+from skim import _nets as nets
 
 _SIXTEEN_BIT = ("I;16", "I;16B", "I;16L", "I;16N", "I")
+_TRANSPARENT = ("RGBA", "LA", "PA", "La", "RGBa")
 
 
 def as_images(X, image_shape=None):
-    """Return what is able to give the images of X, batch by batch.
+    """Return the images of X as an object that yields them batch by batch.
 
-    Parameters
-    ----------
-    X : array, list, Series or one-column table
-        See :class:`~skim.embedding.ViTEmbedder`.
-    image_shape : tuple of int or None
-        Shape of the images that the rows of a 2-D array hold.
-
-    Returns
-    -------
-    images : ImageArray or ImageList
-        With a length, ``batch(start, stop)``, ``name(row)`` and ``digest()``.
+    `image_shape` is the shape of the images in the rows of a 2-D array.
     """
     if isinstance(X, str | os.PathLike):
         raise ValueError(f"X is one path, {str(X)!r}: pass a list, [{str(X)!r}].")
@@ -34,7 +26,9 @@ def as_images(X, image_shape=None):
     if array.ndim == 0:
         raise ValueError(f"X must be an array or a list of images, got {type(X)}.")
     if array.shape[0] == 0:
-        raise ValueError(f"X has 0 sample(s) (shape={array.shape}): pass some images.")
+        raise ValueError(
+            f"X has 0 sample(s) (shape={array.shape}): pass at least one image."
+        )
     if array.dtype.kind in "OUT":
         return ImageList(_one_column(array))
     return ImageArray(array, image_shape)
@@ -48,8 +42,8 @@ class ImageArray:
             array = _unflatten(array, image_shape)
         if array.ndim not in (3, 4) or array.shape[3:] not in [(), (1,), (3,), (4,)]:
             raise ValueError(
-                "An array of images has the shape (n, H, W), or (n, H, W, C) with 1, 3 "
-                f"or 4 channels last; got {array.shape}."
+                "An array of images must have shape (n, H, W), or (n, H, W, C) with 1, "
+                f"3 or 4 channels last; got {array.shape}."
             )
         _check_values(array)
         self.array = array
@@ -58,12 +52,8 @@ class ImageArray:
         return len(self.array)
 
     def batch(self, start, stop, on_error):
-        """Return images ``start`` to ``stop`` as arrays of bytes."""
+        """Return images `start` to `stop` as arrays of RGB bytes."""
         return [_channels_to_rgb(image) for image in to_bytes(self.array[start:stop])]
-
-    def name(self, row):
-        """Return how to call an image in a message."""
-        return f"the image in row {row}"
 
     def digest(self):
         """Return a hash of the content."""
@@ -74,13 +64,12 @@ class ImageArray:
 
 
 class ImageList:
-    """Images that are files, Pillow's or arrays; files are opened when needed."""
+    """Paths, Pillow images or arrays; files are opened when they are needed."""
 
     def __init__(self, items):
         self.items = items
-        require("PIL", "vit")
         for row, item in enumerate(items):
-            if not _is_image(item):
+            if not isinstance(item, str | os.PathLike | Image.Image | np.ndarray):
                 raise ValueError(
                     "Images in a list must be paths, Pillow images or arrays; got "
                     f"{type(item).__name__} in row {row}."
@@ -90,31 +79,42 @@ class ImageList:
         return len(self.items)
 
     def batch(self, start, stop, on_error):
-        """Return images as arrays of bytes, or None for what cannot be read."""
+        """Return images as arrays of RGB bytes, None for those skipped on error."""
         return [self._read(row, on_error) for row in range(start, min(stop, len(self)))]
 
-    def name(self, row):
-        """Return how to call an image in a message."""
-        item = self.items[row]
-        is_path = isinstance(item, str | os.PathLike)
-        return repr(os.fspath(item)) if is_path else f"the image in row {row}"
-
     def digest(self):
-        """Return a hash of the content: of the files' bytes, not of their names."""
+        """Return a hash of the content: the bytes of files, not their names."""
         content = hashlib.sha256()
         for row in range(len(self)):
             content.update(self._digest(row))
         return content.hexdigest()
 
+    def warn_of_unreadable(self, rows):
+        """Warn about the images that were skipped."""
+        names = ", ".join(map(self._name, rows[:5]))
+        more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+        warnings.warn(
+            f"Cannot read {len(rows)} of {len(self)} images: {names}{more}. Their rows "
+            "are NaN: drop them (np.isfinite(embedding).all(axis=1)) or impute them "
+            "(sklearn.impute.SimpleImputer) before detection.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+    def _name(self, row):
+        item = self.items[row]
+        is_path = isinstance(item, str | os.PathLike)
+        return repr(os.fspath(item)) if is_path else f"the image in row {row}"
+
     def _read(self, row, on_error):
         try:
             return read_image(self.items[row])
-        except Exception as error:  # Pillow's decoders raise about everything
+        except Exception as error:  # Pillow's decoders raise almost anything
             if on_error == "skip":
                 return None
             raise ValueError(
-                f"Cannot read {self.name(row)}: {error}. Take it out, or use "
-                "on_error='skip', which gives a row of NaN for it."
+                f"Cannot read {self._name(row)} ({error}): remove it, or use "
+                "on_error='skip' to get a row of NaN for it."
             ) from error
 
     def _digest(self, row):
@@ -131,26 +131,11 @@ class ImageList:
         return hashlib.sha256(str(image.shape).encode() + image.tobytes()).digest()
 
 
-def warn_of_unreadable(images, rows):
-    """Say which images could not be read and what to do about it."""
-    names = ", ".join(images.name(row) for row in rows[:5])
-    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
-    warnings.warn(
-        f"Cannot read {len(rows)} of {len(images)} images: {names}{more}. Their rows "
-        "are NaN: drop them (np.isfinite(embedding).all(axis=1)) or impute them "
-        "(sklearn.impute.SimpleImputer) before detection.",
-        UserWarning,
-        stacklevel=4,
-    )
-
-
 # Reading --------------------------------------------------------------------------
 
 
 def read_image(item):
     """Return a path, a Pillow image or an array as an (H, W, 3) array of bytes."""
-    from PIL import Image
-
     if isinstance(item, Image.Image):
         return _pillow_to_rgb(item)
     if isinstance(item, np.ndarray):
@@ -160,23 +145,21 @@ def read_image(item):
 
 
 def _pillow_to_rgb(image):
-    """Turn an image upright and convert it; what is transparent becomes white."""
-    from PIL import Image, ImageOps
-
+    """Apply the EXIF orientation and convert to RGB on a white background."""
     image = ImageOps.exif_transpose(image)
     if image.mode in _SIXTEEN_BIT:
         grey = np.asarray(image).astype(np.uint32)
         return _channels_to_rgb((np.minimum(grey, 65535) // 257).astype(np.uint8))
     if image.mode == "F":
         return ImageArray(np.asarray(image)[None]).batch(0, 1, "raise")[0]
-    if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
+    if image.mode in _TRANSPARENT or "transparency" in image.info:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
     return np.asarray(image.convert("RGB"))
 
 
 def to_bytes(array):
-    """Return images of any accepted type as bytes."""
+    """Return images of any accepted dtype as bytes."""
     if array.dtype.kind == "f":
         return np.rint(array * array.dtype.type(255)).astype(np.uint8)
     if array.dtype == bool:
@@ -198,50 +181,21 @@ def _channels_to_rgb(image):
     return ((mixed + 127) // 255).astype(np.uint8)
 
 
-# Preparing ------------------------------------------------------------------------
+def resize_and_normalise(images, *, size, mean, std):
+    """Return RGB images as a tensor of shape (n, 3, size, size)."""
+    pixels = np.stack([_resize(image, size) for image in images])
+    pixels = pixels.transpose(0, 3, 1, 2).astype(np.float32, order="C")
+    pixels /= 255
+    pixels -= np.asarray(mean, np.float32).reshape(-1, 1, 1)
+    pixels /= np.asarray(std, np.float32).reshape(-1, 1, 1)
+    return nets.as_tensor(pixels, "cpu")
 
 
-class Processed:
-    """Images as a checkpoint's own processor prepares them."""
-
-    def __init__(self, processor, changed):
-        self.processor = processor
-        self.changed = changed
-
-    def __call__(self, images):
-        return self.processor(
-            images,
-            return_tensors="pt",
-            input_data_format="channels_last",
-            **self.changed,
-        )["pixel_values"]
-
-
-class Prepared:
-    """Images scaled to squares and normalised."""
-
-    def __init__(self, size, mean, std):
-        self.size = size
-        self.mean = np.asarray(mean, np.float32).reshape(-1, 1, 1)
-        self.std = np.asarray(std, np.float32).reshape(-1, 1, 1)
-
-    def __call__(self, images):
-        import torch
-
-        pixels = np.stack([self._resized(image) for image in images])
-        pixels = pixels.transpose(0, 3, 1, 2).astype(np.float32, order="C")
-        pixels /= 255
-        pixels -= self.mean
-        pixels /= self.std
-        return torch.from_numpy(pixels)
-
-    def _resized(self, image):
-        from PIL import Image
-
-        if image.shape[:2] == (self.size, self.size):
-            return image
-        size, how = (self.size, self.size), Image.Resampling.BICUBIC
-        return np.asarray(Image.fromarray(image).resize(size, how))
+def _resize(image, size):
+    if image.shape[:2] == (size, size):
+        return image
+    resized = Image.fromarray(image).resize((size, size), Image.Resampling.BICUBIC)
+    return np.asarray(resized)
 
 
 # Checking -------------------------------------------------------------------------
@@ -249,25 +203,25 @@ class Prepared:
 
 def _check_values(array):
     if 0 in array.shape:
-        raise ValueError(f"There are no pixels in images of shape {array.shape[1:]}.")
+        raise ValueError(f"Images of shape {array.shape[1:]} have no pixels.")
     if array.dtype in (np.dtype(bool), np.dtype(np.uint8), np.dtype(np.uint16)):
         return
     if array.dtype.kind not in "fiu":
-        raise ValueError(f"Images must be numbers, got an array of {array.dtype}.")
+        raise ValueError(f"Images must be numeric, got an array of {array.dtype}.")
     low, high, top = array.min(), array.max(), 1 if array.dtype.kind == "f" else 255
     if not (low >= 0 and high <= top):
         raise ValueError(
-            f"Images of type {array.dtype} must have values in [0, {top}], got "
-            f"[{low}, {high}]: divide by their largest possible value, or give "
-            "integers from 0 to 255 as uint8."
+            f"Images of dtype {array.dtype} must have values in [0, {top}], got "
+            f"[{low}, {high}]: divide by the largest possible value, or pass integers "
+            "from 0 to 255 as uint8."
         )
 
 
 def _unflatten(array, image_shape):
     if image_shape is None:
         raise ValueError(
-            f"X has the shape {array.shape}: for flattened images, say with "
-            "image_shape=(H, W) or (H, W, C) what shape they have."
+            f"X has shape {array.shape}: if its rows are flattened images, set "
+            "image_shape=(H, W) or (H, W, C)."
         )
     if array.shape[1] != np.prod(image_shape):
         raise ValueError(
@@ -281,15 +235,9 @@ def _one_column(array):
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"Paths must be in one column, got the shape {array.shape}.")
+        raise ValueError(f"Paths must be in one column, got shape {array.shape}.")
     return array
 
 
 def _is_nested(item):
     return isinstance(item, list | tuple | int | float | np.number)
-
-
-def _is_image(item):
-    from PIL import Image
-
-    return isinstance(item, str | os.PathLike | Image.Image | np.ndarray)

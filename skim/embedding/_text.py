@@ -1,70 +1,74 @@
-"""Texts as vectors, by a transformer of the BERT family."""
+"""Embedding texts with a transformer of the BERT family."""
 
 import hashlib
+import json
+import os
 import reprlib
+from collections.abc import Sequence
 from numbers import Integral
+from typing import Literal
 
 import numpy as np
+from joblib import Memory
+from numpy.typing import ArrayLike, NDArray
 from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from skim.embedding import _checkpoints
 from skim.embedding._pretrained import PretrainedEmbedder, to_numpy
-from skim.embedding._weights import _environment
+from skim.embedding._weights import environment
 
-# Else its threads make a program that forks later print a warning.
+# Otherwise the tokenizer's threads cause a warning in programs that fork later.
 _ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false"}
 
 
 class TextEmbedder(PretrainedEmbedder):
     """Embed texts with a pretrained transformer.
 
-    Read more in :doc:`/embedding`.
+    Read more in the :doc:`user guide </embedding>`.
 
     Parameters
     ----------
     model : str or path, default="sentence-transformers/all-MiniLM-L6-v2"
         A checkpoint of the BERT family: its name on the Hugging Face hub, or a
-        folder with `config.json`, `model.safetensors` and the tokenizer's files. A
-        name is looked for in :func:`weights_home` and in the hub's local cache
-        before anything is downloaded.
+        folder with `config.json`, `model.safetensors` and the files of the
+        tokenizer. A name is looked up in :func:`weights_home` and in the local cache
+        of the hub before anything is downloaded.
 
     pooling : {"mean", "cls"}, default="mean"
-        What represents a text: the mean of its tokens, padding left out, or the
+        What represents a text: the mean of its tokens, without padding, or the
         first token.
 
     normalize : bool, default=True
-        Whether embeddings are scaled to length one. Most models of sentences are
-        trained to be compared by direction, and outliers are found better so.
+        Whether to scale embeddings to unit length. Most sentence models are trained
+        to be compared by direction, and detection is usually better this way.
 
     max_length : int or None, default=None
-        Number of tokens after which a text is cut off. None means as many as the
-        checkpoint is made for.
+        Number of tokens after which a text is truncated. None uses the maximum of
+        the checkpoint.
 
     batch_size : int, default=32
-        Number of texts that are embedded at a time. Texts of similar length are
-        taken together.
+        Number of texts that are embedded at a time. Texts of similar length share a
+        batch.
 
     dtype : {"auto", "float32", "float16", "bfloat16"}, default="auto"
-        Precision to compute in. "auto" is half precision on CUDA and single
+        Precision of the computation. "auto" is half precision on CUDA and single
         precision elsewhere.
 
     keep_weights : bool, default=False
-        Whether the fitted embedder holds the weights of a checkpoint. If so, a
-        pickle of it works where the checkpoint is not; otherwise a pickle is small,
-        and the weights are loaded again when they are needed.
+        Whether the fitted embedder stores the weights of the checkpoint. If True, a
+        pickle can be used without the checkpoint. If False, a pickle is small and
+        the weights are loaded again when they are needed.
 
     memory : str, object with the joblib.Memory interface or None, default=None
-        Where to keep embeddings for the next time. They are found by the texts, the
-        weights and the settings.
+        Used to cache embeddings, by the texts, the weights and the settings. By
+        default, nothing is cached.
 
     device : str, default="auto"
-        Where to compute: any device of torch, or "auto" for a GPU if there is one.
+        Any device of torch, or "auto" for a GPU if there is one.
 
     n_jobs : int, default=None
-        Number of threads to compute with. None means as many as torch uses, -1 all
-        processors.
+        Number of threads. None uses the default of torch, -1 all processors.
 
     verbose : int, default=0
         Whether to show a progress bar on standard error.
@@ -78,7 +82,7 @@ class TextEmbedder(PretrainedEmbedder):
         Weights of the network. Only with `keep_weights`.
 
     checkpoint_files_ : dict of str to str
-        Small files of the checkpoint, those of the tokenizer among them. Only with
+        Small files of the checkpoint, including those of the tokenizer. Only with
         `keep_weights`.
 
     See Also
@@ -88,12 +92,11 @@ class TextEmbedder(PretrainedEmbedder):
 
     Notes
     -----
-    An empty text is embedded as what the model makes of its special tokens alone.
-    Missing texts are refused: replace them by empty ones if that is what they mean.
+    An empty text is represented by the special tokens alone. Missing texts raise an
+    error: replace them by empty ones if that is what they mean.
 
-    The embedding of a text depends on the others of its batch only by rounding
-    errors, about 1e-6 of its size in single precision, as they decide how far it is
-    padded.
+    Batches are padded to their longest text. This changes the embedding of a text
+    by rounding errors only, about 1e-6 of its size in single precision.
 
     Weights are only read from safetensors, and no code of a checkpoint is run.
 
@@ -114,22 +117,23 @@ class TextEmbedder(PretrainedEmbedder):
     }
 
     _extra = "text"
+    _blank = ""
 
     def __init__(
         self,
         *,
-        model="sentence-transformers/all-MiniLM-L6-v2",
-        pooling="mean",
-        normalize=True,
-        max_length=None,
-        batch_size=32,
-        dtype="auto",
-        keep_weights=False,
-        memory=None,
-        device="auto",
-        n_jobs=None,
-        verbose=0,
-    ):
+        model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
+        pooling: Literal["mean", "cls"] = "mean",
+        normalize: bool = True,
+        max_length: int | None = None,
+        batch_size: int = 32,
+        dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto",
+        keep_weights: bool = False,
+        memory: str | Memory | None = None,
+        device: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.model = model
         self.pooling = pooling
         self.normalize = normalize
@@ -142,27 +146,28 @@ class TextEmbedder(PretrainedEmbedder):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike | Sequence[str]) -> NDArray[np.float32]:
         """Embed texts.
 
         Parameters
         ----------
-        X : list, array or Series of n_samples str, or a table with one column
+        X : list, array or Series of n_samples str, or a one-column data frame
             Texts. They may be empty, but not missing.
 
         Returns
         -------
         embedding : ndarray of shape (n_samples, n_features_out) of float32
-            Embedding of the texts.
+            Embedded texts.
         """
         check_is_fitted(self)
         texts = self._check_input(X)
         self._ready()
         order = np.argsort([len(text) for text in texts], kind="stable")[::-1]
         by_length = [texts[row] for row in order]
+        starts = range(0, len(texts), self.batch_size)
         embedded = self._embed(
             len(texts),
-            lambda: map(self._run, self._batches(by_length)),
+            lambda: (self._run(by_length[i : i + self.batch_size]) for i in starts),
             lambda: self._key(by_length),
         )
         embedding = np.empty_like(embedded)
@@ -187,14 +192,11 @@ class TextEmbedder(PretrainedEmbedder):
         for text in texts:
             data = text.encode("utf-8", "surrogatepass")
             content.update(len(data).to_bytes(8, "little") + data)
-        how = (self.pooling, self.max_length, self.dtype, self.device_)
-        return content.hexdigest(), self._fingerprint(), how
-
-    def _probe(self):
-        return self._run([""])
+        settings = (self.pooling, self.max_length, self.dtype, self.device_)
+        return content.hexdigest(), self._ready().fingerprint(), settings
 
     def _run(self, texts):
-        """Embed some texts."""
+        """Embed a batch of texts."""
         network, tokenize, _ = self._ready()
         device = next(network.parameters()).device
         tokens = {name: value.to(device) for name, value in tokenize(texts).items()}
@@ -210,66 +212,69 @@ class TextEmbedder(PretrainedEmbedder):
         if network.config.is_encoder_decoder:
             network = network.get_encoder()
         if network.main_input_name != "input_ids":
-            raise ValueError(f"{self.model!r} is not a model of texts.")
+            raise ValueError(
+                f"{self.model!r} is not a model of texts; use a checkpoint of the BERT "
+                "family."
+            )
         return network
 
-    def _preparation(self, transformers, folder):
+    def _preprocessing(self, transformers, folder):
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False
         )
         if tokenizer.pad_token is None:
             raise ValueError(
-                f"The tokenizer of {self.model!r} has no padding token: use a "
+                f"The tokenizer of {self.model!r} has no padding token; use a "
                 "checkpoint of the BERT family."
             )
         config = transformers.AutoConfig.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False
         )
         longest = _longest(tokenizer, config)
-        if self.max_length is not None and self.max_length > longest:
+        max_length = self.max_length
+        if max_length is None:
+            max_length = min(_max_seq_length(folder) or longest, longest)
+        if max_length > longest:
             raise ValueError(
-                f"max_length={self.max_length} is more than the {longest} tokens that "
-                f"{self.model!r} takes."
+                f"max_length={max_length} is more than the {longest} tokens of "
+                f"{self.model!r}; lower it, or use None."
             )
-        texts = _checkpoints.read_texts(folder)
-        usual = _checkpoints.setting_of(
-            texts, "sentence_bert_config.json", "max_seq_length"
-        )
-        return _Tokenize(tokenizer, self.max_length or min(usual or longest, longest))
 
+        def tokenize(texts):
+            with environment(_ONE_THREAD):
+                return tokenizer(
+                    texts,
+                    padding=True,
+                    padding_side="right",
+                    truncation=True,
+                    max_length=max_length,
+                    return_attention_mask=True,
+                    return_tensors="pt",
+                )
 
-class _Tokenize:
-    """Texts as the tensors that a network takes."""
-
-    def __init__(self, tokenizer, max_length):
-        self.tokenizer = tokenizer
-        self.max_length = max_length
-
-    def __call__(self, texts):
-        with _environment(_ONE_THREAD):
-            return self.tokenizer(
-                texts,
-                padding=True,
-                padding_side="right",
-                truncation=True,
-                max_length=self.max_length,
-                return_attention_mask=True,
-                return_tensors="pt",
-            )
+        return tokenize
 
 
 def _longest(tokenizer, config):
-    """Return the number of tokens that a model takes."""
+    """Return the largest number of tokens of a text."""
     positions = getattr(config, "max_position_embeddings", None)
     if positions is None:
         return min(tokenizer.model_max_length, 512)
     if config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        positions -= 2  # the first two stand for padding
+        positions -= 2  # the first two are reserved for padding
     return min(tokenizer.model_max_length, positions)
 
 
+def _max_seq_length(folder):
+    """Return the maximum length in the settings of a sentence model, if any."""
+    path = folder / "sentence_bert_config.json"
+    return (
+        json.loads(path.read_text()).get("max_seq_length") if path.is_file() else None
+    )
+
+
 def as_texts(X):
-    """Return a list of strings, or say what is not one."""
+    """Return a list of strings, or raise an error that names the first other value."""
     if isinstance(X, str):
         raise ValueError("X is one string: pass a list of texts, [text].")
     if not isinstance(X, list | tuple):
@@ -278,14 +283,15 @@ def as_texts(X):
             X = X[:, 0]
         if X.ndim != 1:
             raise ValueError(
-                f"Texts must be a list, or one column of a table; got shape {X.shape}."
+                "Texts must be a list or one column of a data frame; got shape "
+                f"{X.shape}."
             )
     if len(X) == 0:
-        raise ValueError("X has 0 sample(s): pass some texts.")
+        raise ValueError("X has 0 sample(s): pass at least one text.")
     for row, text in enumerate(X):
         if not isinstance(text, str):
             raise ValueError(
-                f"Texts must be strings, got {reprlib.repr(text)} in row {row}. "
-                "Replace what is missing by '' or drop it."
+                f"Texts must be strings, got {reprlib.repr(text)} in row {row}: "
+                "replace missing texts by '' or drop them."
             )
     return list(X)

@@ -1,11 +1,13 @@
-"""Where weights are found, and the packages that load them, kept quiet."""
+"""Where weights are looked for, and the optional packages that load them."""
 
 import contextlib
 import os
 from importlib import import_module
 from pathlib import Path
 
-# Read by the packages when they are imported: nothing is to be reported home.
+__all__ = ["MissingWeightsError", "weights_home"]
+
+# These packages read their settings at import: no telemetry, no progress bars.
 SILENCE = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DISABLE_TELEMETRY": "1",
@@ -13,17 +15,17 @@ SILENCE = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
 }
 
-PATIENCE = 5  # seconds to wait for a server that does not answer
+TIMEOUT = 5  # seconds to wait for the Hugging Face hub
 
 
 class MissingWeightsError(OSError):
-    """Weights are not here and cannot be downloaded."""
+    """Weights were not found and cannot be downloaded."""
 
 
-def weights_home():
-    """Return the folder in which weights are looked for first.
+def weights_home() -> Path:
+    """Return the folder that is searched first for weights.
 
-    It is the one that the environment variable ``SKIM_WEIGHTS_HOME`` names, or
+    Set the environment variable ``SKIM_WEIGHTS_HOME`` to change it from
     ``~/.cache/skim/weights``.
     """
     home = os.environ.get("SKIM_WEIGHTS_HOME")
@@ -31,31 +33,32 @@ def weights_home():
 
 
 def require(package, extra):
-    """Import a package of an extra without telemetry, or say how to get it."""
-    with _environment(SILENCE):
+    """Import a module of an extra, or raise an error that names the extra."""
+    with environment(SILENCE):
         try:
             return import_module(package)
         except ImportError as error:
+            missing = (error.name or package).partition(".")[0]
             raise ImportError(
-                f"This embedder needs {package.partition('.')[0]}: pip install "
-                f"--upgrade 'skim-od[{extra}]' ({error})"
+                f"This embedder needs {missing}: pip install --upgrade "
+                f"'skim-od[{extra}]' ({error})"
             ) from error
 
 
 def may_download(hub, name):
-    """Whether the Hugging Face hub may be asked for a model, and answers."""
+    """Tell whether a model can be downloaded from the Hugging Face hub."""
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         return False
     try:
-        hub.HfApi().model_info(name, timeout=PATIENCE)
-    except Exception:  # whatever a network that is not there makes of it
+        hub.HfApi().model_info(name, timeout=TIMEOUT)
+    except Exception:  # a missing network shows up in many ways
         return False
     return True
 
 
 @contextlib.contextmanager
-def _environment(values):
-    """Set environment variables that are not set, for a while."""
+def environment(values):
+    """Set environment variables for a while, unless they are already set."""
     added = [name for name in values if name not in os.environ]
     os.environ.update({name: values[name] for name in added})
     try:

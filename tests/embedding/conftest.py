@@ -1,12 +1,15 @@
 """Tiny checkpoints, made with transformers' own classes."""
 
+import pickle
+import random
+
 import numpy as np
 import pytest
 from sklearn.utils import estimator_checks
 
 WORDS = ["paid", "in", "full", "by", "card", "the", "cat", "sat", "on", "mat"]
 
-# scikit-learn skips these, as it has no images and no texts; they need none.
+# scikit-learn skips these for estimators of images or texts, but they need no data.
 CHECKS = [
     estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
     estimator_checks.check_estimator_repr,
@@ -17,6 +20,20 @@ CHECKS = [
     estimator_checks.check_set_params,
     estimator_checks.check_valid_tag_types,
 ]
+
+
+def global_state():
+    """All global state that embedders must leave as it was."""
+    import torch
+
+    return (
+        pickle.dumps(np.random.get_state()),  # noqa: NPY002
+        torch.get_rng_state().tolist(),
+        random.getstate(),
+        torch.get_num_threads(),
+        torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(),
+    )
 
 
 def save_quietly(folder, *parts):
