@@ -11,7 +11,7 @@ from benchmarks._shared.results import Runs, print_table
 from benchmarks._shared.tables import draw_rows, halves, tables_at_hand
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 from skim._detectors._altbi import MIN_EPOCHS
-from skim._training._stopping import CRITERIA, Watch, is_moment
+from skim._training._stopping import CRITERIA, Watch, checkpoint_epochs
 from skim.datasets import fetch_adbench
 
 N_CHECKS = 200  # of ODIM
@@ -57,12 +57,13 @@ class Recorder:
     def __call__(self, run, rows):
         """Record the losses and the criteria, if the moment counts."""
         self.n_entries += 1
-        if not is_moment(self.n_entries):
+        if self.n_entries not in checkpoint_epochs(self.n_entries):
             return
-        losses = self.detector._present_losses(rows[self.scored], run)
-        self.losses[self.n_entries] = losses
+        losses = self.detector._losses(rows[self.scored], *run.state(), run.members)
+        self.losses[self.n_entries] = losses.mean(axis=0)
         self.criteria[self.n_entries] = [
-            watch.judge_together(run) for watch in self._watches(run, rows)
+            float(watch.judge(run, run.losses(watch.rows), together=True))
+            for watch in self._watches(run, rows)
         ]
 
     def _watches(self, run, rows):
@@ -75,7 +76,7 @@ class Recorder:
             points = rng.uniform(low, high, size=size).astype(np.float32)
             self.watches = []
             for criterion in CRITERIA:
-                watch = Watch(criterion, run, None, self.detector.noise_)
+                watch = Watch(criterion, run, None)
                 watch.rows = torch.from_numpy(rows[self.watched].T.copy())
                 if criterion in ("excess_mass", "mass_volume"):
                     watch.reference = torch.from_numpy(points.T.copy())
@@ -103,7 +104,7 @@ def record(task):
     detector = new_detector(name, len(X), seed)
     detector._validate_params()
     recorder = Recorder(detector, np.asarray(y), seed)
-    detector._fit(X, watch=recorder)
+    detector._fit(X, observe=recorder)
     return list(recorder.path())
 
 

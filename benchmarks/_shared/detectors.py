@@ -49,7 +49,8 @@ class Detector(NamedTuple):
         for name in ("random_state", "n_features", "store_stages", "warm_start"):
             settings.pop(name, None)
         if settings.get("stopping", "") is None:  # nothing is waited for
-            settings.pop("patience", None)
+            for name in ("patience", "patience_updates"):
+                settings.pop(name, None)
         text = repr((self.path, sorted(settings.items(), key=str)))
         if self.family == "own":  # is being worked on, maybe
             with contextlib.suppress(TypeError, OSError):

@@ -9,11 +9,11 @@ from sklearn.base import clone
 
 from benchmarks._shared.detectors import Detector
 from skim import ALTBIDetector
+from skim import _nets as nets
+from skim._detectors._altbi import MIN_EPOCHS
 from skim._detectors._scaling import InputScaler
-from skim._training._criteria import loss_entropy
-from skim._training._mixture import separation
-from skim._training._staging import losses_at
-from skim._training._stopping import best_epoch, is_over, moments_until
+from skim._training._stopping import best_epoch, checkpoint_epochs
+from skim.metrics import loss_entropy, separation
 
 
 class Variant(NamedTuple):
@@ -32,8 +32,8 @@ class Variant(NamedTuple):
 class WideALTBI(ALTBIDetector):
     """With networks of twice the width."""
 
-    def _network_params(self, n_features):
-        params = super()._network_params(n_features)
+    def _shape_params(self, n_features):
+        params = super()._shape_params(n_features)
         wide = {"hidden": [2 * width for width in params["hidden"]]}
         return params | wide | {"n_latent": 2 * params["n_latent"]}
 
@@ -82,7 +82,7 @@ VARIANTS = (
     Variant(
         "truncation",
         "and larger batches from epoch 11 on instead of 4",
-        {"warmup_epochs": 10},
+        {"truncate_after": 10},
     ),
     Variant("batches", "of 128 rows throughout", {"max_batch_size": 128}),
     Variant("batches", "that grow to 1,400 rows", {"max_batch_size": 1400}),
@@ -218,13 +218,23 @@ def best_of(moments, values, first, patience):
     `moments` are the epochs after which training can stop, and `values` what is best
     where it is largest, at each of them.
     """
+    detector = ALTBIDetector(patience=patience)
     criterion = np.full(moments[-1], np.nan)
     for moment, value in zip(moments, values, strict=True):
-        if is_over(criterion[: moment - 1], patience):
+        if detector._is_over(criterion[: moment - 1]):
             break
         if moment >= first:
             criterion[moment - 1] = value
     return best_epoch(criterion)
+
+
+def earliest_end(detector, n_rows, passes):
+    """Return the epoch after so many passes over the rows, at most the 25th."""
+    epochs = range(1, MIN_EPOCHS + 1)
+    sizes = [min(detector._batch_size_of(epoch), n_rows) for epoch in epochs]
+    n_seen = detector.updates_per_epoch * np.cumsum(sizes)
+    epoch = min(int(np.searchsorted(n_seen, passes * n_rows)) + 1, MIN_EPOCHS)
+    return max(epoch, detector.truncate_after + 1)
 
 
 def recombined(detector, X, rows, watched):
@@ -237,10 +247,19 @@ def recombined(detector, X, rows, watched):
     # For all epochs, and judged at all moments, by the rows that the detector watches.
     trained = clone(detector).set_params(store_stages=True, patience=None, min_epochs=1)
     trained.fit(X)
-    scaled = trained.scaler_.transform(X[np.r_[rows, watched]])
-    moments = moments_until(detector.epochs)
+    scaled = trained._scaler.transform(X[np.r_[rows, watched]])
+    moments = checkpoint_epochs(detector.epochs)
     kept = sorted({*moments, detector.epochs})
-    losses = np.stack([losses_at(trained, moment - 1, scaled) for moment in kept])
+    stages = trained._stages
+    weights, statistics = (
+        stages[part][stages["index"][np.array(kept) - 1]]
+        for part in ("weights", "statistics")
+    )
+    with nets.compute(1):
+        losses = [
+            trained._losses(scaled, *s) for s in zip(weights, statistics, strict=True)
+        ]
+    losses = np.stack(losses)
     of_rows, of_watched = np.split(losses, [len(rows)], axis=-1)
     at_moments = of_watched[: len(moments)]
     entropy = trained.history_["criterion"][np.array(moments) - 1]
@@ -276,7 +295,7 @@ def recombined(detector, X, rows, watched):
     for name, epoch in EARLIEST.items():
         found["end", name] = ended(best(entropy, first=epoch))
     for name, passes in PASSES.items():
-        earliest = detector._earliest_end(len(X), passes)
+        earliest = earliest_end(detector, len(X), passes)
         found["end", name] = ended(best(entropy, first=earliest))
     for name, other in PATIENCES.items():
         found["end", name] = ended(best(entropy, patience=other))

@@ -7,7 +7,7 @@ import torch
 
 from skim import EMAWarmStart
 from skim._nets import Adam, AutoencoderShape, StackedAutoencoder
-from skim._nets._workspace import Workspace
+from skim._nets._memory import Workspace
 from skim.inspection import im_window
 from skim.theory import reconstruct
 
@@ -68,7 +68,7 @@ class Member:
 def initial_weights(n_features, n_draws, seed):
     """Draw initial weights, of shape (n_draws, P)."""
     generator = torch.Generator().manual_seed(seed)
-    return _shape(n_features).initial_weights(n_draws, generator)
+    return _shape(n_features).weights.uniform(n_draws, generator)
 
 
 def initial_error(weights, geometry):
@@ -117,7 +117,7 @@ class _Stack:
         self.weights = torch.stack([member.weights for member in members])
         # Each its own, so that nobody's result depends on who else is there.
         self.orders = [torch.Generator().manual_seed(m.seed) for m in members]
-        self.workspace = Workspace(torch.float32, self.X.device)
+        self.workspace = Workspace()
         self.restart()
 
     def restart(self):

@@ -132,7 +132,7 @@ def test_other_detectors_that_have_all_tables_are_put_beside(tmp_path):
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_every_variant_can_be_measured(variant, table):
     detector = variant.detector().build(seed=0)
-    detector.set_params(epochs=detector.warmup_epochs + 2)
+    detector.set_params(epochs=detector.truncate_after + 2)
     result = measure(detector, table, np.arange(len(table)) % 2)
     assert 0 < result.auroc < 1
     assert variant.detector().fingerprint() != DEFAULT.detector().fingerprint()
