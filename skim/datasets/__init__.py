@@ -1,4 +1,4 @@
-"""Data sets with known outliers, and what others achieved on them."""
+"""Data sets with known outliers, and published results on them."""
 
 from skim.datasets._adbench import fetch_adbench, list_adbench
 from skim.datasets._clusters import make_im_clusters

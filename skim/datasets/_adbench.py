@@ -1,4 +1,4 @@
-"""The data sets of ADBench, downloaded once and verified at every use."""
+"""The data sets of ADBench, downloaded once and verified whenever they are loaded."""
 
 import csv
 import difflib
@@ -10,15 +10,23 @@ from functools import cache
 from importlib.resources import files
 from numbers import Integral
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import Bunch
+
+from skim._utils import import_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["fetch_adbench", "list_adbench"]
 
 COMMIT = "3dac8221081e190f157d78e93bfa8867f90d0965"
 BASE_URL = f"https://github.com/Minqi824/ADBench/raw/{COMMIT}/adbench/datasets/"
 
-# What the groups are called, and in which of ADBench's folders they are.
+# Names of the groups, and their folders in ADBench.
 FOLDERS = {
     "tabular": "Classical",
     "image": "CV_by_ResNet18",
@@ -26,12 +34,12 @@ FOLDERS = {
     "text": "NLP_by_BERT",
     "text-roberta": "NLP_by_RoBERTa",
 }
-# Names without a folder mean these.
+# Names without a folder refer to these.
 USUAL_FOLDERS = (FOLDERS["tabular"], FOLDERS["image"], FOLDERS["text"])
 
 
 class ADBenchFile(NamedTuple):
-    """One of ADBench's files: a data set, or a part of one."""
+    """A file of ADBench: a data set, or a part of one."""
 
     name: str
     dataset: str
@@ -43,22 +51,22 @@ class ADBenchFile(NamedTuple):
     sha256: str
 
 
-def list_adbench(group=None):
-    """List the names of ADBench's data sets.
+def list_adbench(group: str | None = None) -> list[str]:
+    """List the names of the data sets of ADBench.
 
     Parameters
     ----------
     group : str, default=None
-        Which of them to list. "tabular" means the 47 tables; "image" and "text"
-        the embeddings of images by ResNet18 and of texts by BERT; "image-vit" and
-        "text-roberta" those by ViT and RoBERTa. The name of a data set that comes
-        in parts, such as "CIFAR10", means its parts, and the name of one of
-        ADBench's folders the files in it. None means all.
+        Data sets to list: "tabular" for the 47 tables, "image" and "text" for
+        embeddings of images by ResNet18 and of texts by BERT, "image-vit" and
+        "text-roberta" for embeddings by ViT and RoBERTa. The name of a data set in
+        parts, such as "CIFAR10", lists its parts, and the name of a folder of
+        ADBench its files. None lists all data sets.
 
     Returns
     -------
     names : list of str
-        Each can be passed to :func:`fetch_adbench`.
+        Names to pass to :func:`fetch_adbench`.
 
     Examples
     --------
@@ -71,24 +79,29 @@ def list_adbench(group=None):
     return [file.name for file in adbench_files(group)]
 
 
-def fetch_adbench(name_or_number, *, data_home=None, return_X_y=False, as_frame=False):
+def fetch_adbench(
+    name_or_number: str | int,
+    *,
+    data_home: str | os.PathLike | None = None,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+) -> "Bunch | tuple[NDArray | pd.DataFrame, NDArray | pd.Series]":
     """Load a data set of ADBench, downloading it if necessary.
 
-    The file is taken from `data_home` if it is there and downloaded into it
-    otherwise. Either way its checksum has to be the known one. Downloading needs
+    The checksum of the file is verified every time. Downloading needs
     ``pip install 'skim-od[data]'``.
 
     Parameters
     ----------
     name_or_number : str or int
-        Name or number of the data set, such as "cardio" or 6. Of the image and text
-        sets, which come in parts, the name of a part, such as "CIFAR10_0"; they are
-        embeddings by ResNet18 and BERT unless a folder says otherwise, as in
-        "CV_by_ViT/CIFAR10_0". :func:`list_adbench` has all the names.
+        Name or number of the data set, such as "cardio" or 6. Image and text data
+        sets come in parts, such as "CIFAR10_0". They are embeddings by ResNet18 and
+        BERT unless a folder is given, as in "CV_by_ViT/CIFAR10_0". See
+        :func:`list_adbench` for all names.
 
     data_home : str or path-like, default=None
-        Folder with ADBench's files in ADBench's own layout
-        (``Classical/6_cardio.npz``). None means the environment variable
+        Folder in the layout of ADBench (``Classical/6_cardio.npz``), to which
+        missing files are downloaded. None uses the environment variable
         SKIM_DATA_HOME or, if it is not set, ``~/skim_data``.
 
     return_X_y : bool, default=False
@@ -100,10 +113,9 @@ def fetch_adbench(name_or_number, *, data_home=None, return_X_y=False, as_frame=
     Returns
     -------
     data : Bunch or tuple
-        With `data`, `target` (0 for inliers, 1 for outliers), `frame` (both
-        together, if `as_frame`), `feature_names`, `target_names`, `name`,
-        `dataset` (what it is a part of), `number`, `category`, `filename` and
-        `DESCR`.
+        A Bunch with `data`, `target` (0 for inliers, 1 for outliers), `frame` (both
+        together, if `as_frame`), `feature_names`, `target_names`, `name`, `dataset`
+        (of which it may be a part), `number`, `category`, `filename` and `DESCR`.
 
     References
     ----------
@@ -120,23 +132,13 @@ def fetch_adbench(name_or_number, *, data_home=None, return_X_y=False, as_frame=
     file = find_adbench(name_or_number)
     path = _verified_path(file, data_home_of(data_home))
     X, y = load_npz(path)
-    feature_names = [f"feature_{i}" for i in range(X.shape[1])]
-    frame = None
-    if as_frame:
-        import pandas as pd
-
-        X = pd.DataFrame(X, columns=feature_names)
-        y = pd.Series(y, name="outlier")
-        frame = X.assign(outlier=y)
-    if return_X_y:
-        return X, y
     part = "" if file.name == file.dataset else f", a part of {file.dataset}"
-    return Bunch(
-        data=X,
-        target=y,
-        frame=frame,
-        feature_names=feature_names,
-        target_names=["inlier", "outlier"],
+    return as_bunch(
+        X,
+        y,
+        return_X_y=return_X_y,
+        as_frame=as_frame,
+        feature_names=[f"feature_{i}" for i in range(X.shape[1])],
         name=file.name,
         dataset=file.dataset,
         number=file.number,
@@ -149,6 +151,26 @@ def fetch_adbench(name_or_number, *, data_home=None, return_X_y=False, as_frame=
     )
 
 
+def as_bunch(X, y, *, return_X_y, as_frame, feature_names, **details):
+    """Return data and labels in the form that the user asked for."""
+    frame = None
+    if as_frame:
+        pd = import_pandas()
+        X = pd.DataFrame(X, columns=feature_names)
+        y = pd.Series(y, name="outlier")
+        frame = X.assign(outlier=y)
+    if return_X_y:
+        return X, y
+    return Bunch(
+        data=X,
+        target=y,
+        frame=frame,
+        feature_names=feature_names,
+        target_names=["inlier", "outlier"],
+        **details,
+    )
+
+
 def read_table(name):
     """Return the rows of a bundled CSV file."""
     with files("skim.datasets").joinpath("data", name).open(encoding="utf-8") as rows:
@@ -156,17 +178,17 @@ def read_table(name):
 
 
 def sizes():
-    """Return rows and features of all data sets, as they were published."""
+    """Return the published numbers of rows and features of all data sets."""
     rows = read_table("adbench_datasets.csv")
     return {row["dataset"]: (int(row["samples"]), int(row["features"])) for row in rows}
 
 
 def dataset_of(number):
-    """Return the name of the data set of a number."""
+    """Return the name of the data set with that number."""
     for row in read_table("adbench_datasets.csv"):
         if int(row["number"]) == number:
             return row["dataset"]
-    raise ValueError(f"There is no data set number {number}; ADBench has 1 to 57.")
+    raise ValueError(f"ADBench has no data set number {number}: choose 1 to 57.")
 
 
 @cache
@@ -200,12 +222,12 @@ def _catalogue():
 
 
 def adbench_files(group=None):
-    """Return the `ADBenchFile` of everything that `list_adbench` lists."""
+    """Return the `ADBenchFile` of each name that `list_adbench` lists."""
     catalogue = _catalogue()
     if group is None:
         return list(catalogue)
     if not isinstance(group, str):
-        raise ValueError(f"group must be a string or None, got {group!r}")
+        raise ValueError(f"group must be a string or None, got {group!r}.")
     wanted = group.lower()
     found = [
         file
@@ -229,14 +251,14 @@ def group_names():
 def find_adbench(name_or_number):
     """Return the `ADBenchFile` of a name or number.
 
-    Besides the names of `list_adbench`, paths in ADBench's layout and tables with
-    their number, such as "6_cardio", are understood.
+    Besides the names of `list_adbench`, it accepts paths in the layout of ADBench and
+    file names such as "6_cardio".
     """
     if isinstance(name_or_number, Integral) and not isinstance(name_or_number, bool):
         name_or_number = dataset_of(name_or_number)
     if not isinstance(name_or_number, str):
         raise TypeError(
-            f"A data set is given by name or number, not by {name_or_number!r}."
+            f"A data set is given by name or number, got {name_or_number!r}."
         )
     wanted = name_or_number.lower().removesuffix(".npz")
     for file in _catalogue():
@@ -255,20 +277,20 @@ def find_adbench(name_or_number):
         return find_adbench(parts[0])
     if parts:
         raise ValueError(
-            f"{name_or_number!r} comes in {len(parts)} parts, each a task of its own; "
-            f"fetch one of them: {', '.join(parts)}."
+            f"{name_or_number!r} comes in {len(parts)} parts: fetch one of "
+            f"{', '.join(parts)}."
         )
     if wanted in [name.lower() for name in group_names()]:
         near = f"It is a group of data sets: see list_adbench({name_or_number!r})."
     elif wanted.isdecimal():
-        near = f"If you mean its number, pass the integer {wanted}."
+        near = f"To choose by number, pass the integer {wanted}."
     else:
         near = nearest(name_or_number, [file.name for file in _catalogue()])
     raise ValueError(f"ADBench has no data set {name_or_number!r}. {near}")
 
 
 def nearest(name, names, otherwise="See skim.datasets.list_adbench()."):
-    """Say which of some names is like the given one, if any is."""
+    """Suggest the names that are most similar to the given one, if any."""
     lower = {each.lower(): each for each in names}
     near = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)
     if near:
@@ -277,42 +299,38 @@ def nearest(name, names, otherwise="See skim.datasets.list_adbench()."):
 
 
 def data_home_of(data_home):
-    """Return the folder that `data_home` means."""
+    """Return `data_home`, or the default folder if it is None."""
     if data_home is None:
         data_home = os.environ.get("SKIM_DATA_HOME") or Path.home() / "skim_data"
     return Path(data_home).expanduser()
 
 
 def _verified_path(file, home):
-    """Return the path of a file in `home` that is what it should be."""
+    """Return the path of a file with the right checksum, downloading if necessary."""
     path = home / file.path
-    damaged = False
+    state = "does not exist"
     if path.exists():
         if _is_intact(path, file):
             return path
-        damaged = True
+        state = "is damaged (wrong checksum)"
     try:
         _download(file, path)
     except (ImportError, OSError, ValueError) as error:
         if isinstance(error, ImportError):
-            why = "pooch, which downloads it, is missing: pip install 'skim-od[data]'"
+            why = "cannot be downloaded without pooch (pip install 'skim-od[data]')"
         else:
-            why = f"it could not be downloaded ({_last_words(error)})"
-        state = "is damaged (its checksum is wrong)" if damaged else "does not exist"
+            # Network errors state the cause at the end.
+            cause = f"{type(error).__name__}: ...{str(error)[-100:]}"
+            why = f"could not be downloaded ({cause})"
         raise FileNotFoundError(
-            f"{path} {state} and {why}. Put {BASE_URL}{file.path} there, or set "
-            "SKIM_DATA_HOME to a folder with ADBench's data in its own layout."
+            f"{path} {state} and {why}: copy {BASE_URL}{file.path} there, or set "
+            "SKIM_DATA_HOME to a folder in the layout of ADBench."
         ) from error
     return path
 
 
-def _last_words(error):
-    """The end of an error's text, where those of the network say what happened."""
-    return f"{type(error).__name__}: ...{str(error)[-100:]}"
-
-
 def _download(file, path):
-    """Put a file in its place, whole and verified or not at all."""
+    """Download a file, which appears at `path` only if it is complete and intact."""
     import pooch
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -331,17 +349,17 @@ def _download(file, path):
         finally:
             logger.setLevel(level)
         if not _is_intact(arrived, file):
-            raise ValueError("what arrived has the wrong checksum")
-        arrived.chmod(0o644)  # others may use the same folder
+            raise ValueError("the downloaded file has the wrong checksum")
+        arrived.chmod(0o644)  # the folder may be shared
         arrived.replace(path)
 
 
 def _is_intact(path, file):
-    """Whether a file's bytes have the known checksum."""
+    """Tell whether a file has the known checksum."""
     if file.sha256:
         digest, expected = hashlib.sha256(), file.sha256
     else:
-        # Git's name for the bytes: the header it puts before them is hashed, too.
+        # Git hashes a header before the content.
         digest, expected = hashlib.sha1(usedforsecurity=False), file.git_blob_sha1
         digest.update(b"blob %d\0" % path.stat().st_size)
     with path.open("rb") as stream:
@@ -351,7 +369,7 @@ def _is_intact(path, file):
 
 
 def load_npz(path):
-    """Return data and labels of a file in ADBench's format."""
+    """Return the data and labels of a file in the format of ADBench."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             X, y = arrays["X"], arrays["y"]
@@ -363,16 +381,15 @@ def load_npz(path):
         X = np.asarray(X, dtype=np.float64)
         y = np.asarray(y, dtype=np.float64).ravel()
     except ValueError as error:
-        raise ValueError(f"X and y in {path} should be numbers ({error}).") from error
+        raise ValueError(f"X and y in {path} must be numeric ({error}).") from error
     if X.ndim != 2 or len(X) != len(y):
         raise ValueError(
-            f"X in {path} should have one row for each of the {len(y)} labels in y; "
-            f"its shape is {X.shape}."
+            f"X in {path} must have one row for each of the {len(y)} labels in y, got "
+            f"shape {X.shape}."
         )
     if set(y) != {0, 1}:
-        found = sorted(set(y))[:5]
         raise ValueError(
-            f"y in {path} should be 1 for outliers and 0 for all others, and have "
-            f"both; it has {found}."
+            f"y in {path} must contain 0 for inliers and 1 for outliers, got "
+            f"{sorted(set(y))[:5]}."
         )
     return X, y.astype(int)

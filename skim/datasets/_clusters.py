@@ -1,16 +1,19 @@
-"""Clusters with outliers between and around them."""
+"""Simulated clusters with outliers between and around them."""
 
 from numbers import Integral, Real
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, validate_params
 
 from skim._utils import own_random_state
 
+__all__ = ["make_im_clusters"]
+
 CENTERS = ((-10.0, -10.0), (0.0, 2.5), (10.0, -10.0))
-MAX_DRAWS = 1000  # of a batch of outliers, before giving up
+MAX_DRAWS = 1000  # attempts to draw a batch of outliers
 
 
 @validate_params(
@@ -28,52 +31,52 @@ MAX_DRAWS = 1000  # of a batch of outliers, before giving up
     prefer_skip_nested_validation=True,
 )
 def make_im_clusters(
-    n_samples=2000,
+    n_samples: int = 2000,
     *,
-    centers=None,
-    cluster_std=1.0,
-    weights=None,
-    outlier_rate=0.05,
-    outlier_range=18.0,
-    outlier_distance=10.0,
-    scaled=True,
-    random_state=None,
-):
-    """Make clusters and outliers, as in simulations of the IM effect.
+    centers: ArrayLike | None = None,
+    cluster_std: float = 1.0,
+    weights: ArrayLike | None = None,
+    outlier_rate: float = 0.05,
+    outlier_range: float = 18.0,
+    outlier_distance: float = 10.0,
+    scaled: bool = True,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]:
+    """Generate clusters and outliers, as in simulations of the IM effect.
 
-    Inliers are Gaussian around the centres, outliers uniform in a box but not near
-    a centre [1]_.
+    Inliers are Gaussian around the centres. Outliers are uniform in a box, except
+    near the centres [1]_.
 
     Parameters
     ----------
     n_samples : int, default=2000
-        Number of rows, outliers included.
+        Number of rows, including outliers.
 
     centers : array-like of shape (n_clusters, n_features), default=None
-        The clusters' centres. By default (-10, -10), (0, 2.5) and (10, -10), which
-        are at least 16 apart. The paper does not say which it used.
+        Centres of the clusters. By default (-10, -10), (0, 2.5) and (10, -10), which
+        are at least 16 apart. The paper does not state its centres.
 
     cluster_std : float, default=1.0
-        Standard deviation of the inliers around their centre.
+        Standard deviation of the clusters.
 
     weights : array-like of shape (n_clusters,), default=None
-        Relative sizes of the clusters. By default they are equal.
+        Relative sizes of the clusters, equal by default.
 
     outlier_rate : float, default=0.05
-        Share of outliers, in [0, 1).
+        Fraction of outliers, in [0, 1).
 
     outlier_range : float, default=18.0
-        Outliers have all coordinates between minus this and this.
+        Outliers are drawn from ``[-outlier_range, outlier_range]`` in each feature.
 
     outlier_distance : float, default=10.0
-        Least distance of an outlier from every centre.
+        Minimum distance between an outlier and every centre.
 
     scaled : bool, default=True
         Whether to scale each feature to [0, 1/sqrt(n_features)], so that no row is
         longer than 1.
 
     random_state : int, RandomState instance or None, default=None
-        Pass an int for the same data in every call.
+        Pass an int for reproducible output across multiple function calls.
 
     Returns
     -------
@@ -84,7 +87,7 @@ def make_im_clusters(
         1 for outliers, 0 for inliers.
 
     clusters : ndarray of int of shape (n_samples,)
-        The cluster of each inlier, -1 for outliers.
+        Cluster of each inlier, -1 for outliers.
 
     References
     ----------
@@ -98,14 +101,14 @@ def make_im_clusters(
     >>> X.shape, int(y.sum())
     ((100, 2), 5)
     """
-    centers = check_array(CENTERS if centers is None else centers, dtype=np.float64)
+    mu = check_array(CENTERS if centers is None else centers, dtype=np.float64)
     rng = own_random_state(random_state)
     n_outliers = round(outlier_rate * n_samples)
-    sizes = _sizes(n_samples - n_outliers, weights, len(centers))
-    clusters = np.repeat([*range(len(centers)), -1], [*sizes, n_outliers])
-    inliers = np.repeat(centers, sizes, axis=0)
+    sizes = _sizes(n_samples - n_outliers, weights, len(mu))
+    clusters = np.repeat([*range(len(mu)), -1], [*sizes, n_outliers])
+    inliers = np.repeat(mu, sizes, axis=0)
     inliers += cluster_std * rng.standard_normal(inliers.shape)
-    outliers = _outliers(n_outliers, centers, outlier_range, outlier_distance, rng)
+    outliers = _outliers(n_outliers, mu, outlier_range, outlier_distance, rng)
     X = np.concatenate([inliers, outliers])
     if scaled:
         X = unit_rows(X)
@@ -127,7 +130,9 @@ def _sizes(n_inliers, weights, n_clusters):
         weights.shape != (n_clusters,)
         or not (np.isfinite(weights) & (weights > 0)).all()
     ):
-        raise ValueError(f"weights must be {n_clusters} positive numbers.")
+        raise ValueError(
+            f"weights must be {n_clusters} positive numbers, got {weights.tolist()}."
+        )
     ends = np.round(np.cumsum(weights) / weights.sum() * n_inliers).astype(int)
     return np.diff(ends, prepend=0)
 
@@ -141,5 +146,6 @@ def _outliers(n, centers, reach, distance, rng):
         far = cdist(drawn, centers).min(axis=1) >= distance
         found = np.concatenate([found, drawn[far]])
     raise ValueError(
-        "No room for outliers: lower outlier_distance or raise outlier_range."
+        f"There is no room for outliers at outlier_distance={distance} within "
+        f"outlier_range={reach}: lower the former or raise the latter."
     )

@@ -1,24 +1,36 @@
-"""Outlier tasks made of the data that ships inside scikit-learn.
+"""Outlier detection tasks made from the data sets of scikit-learn.
 
-Each takes a classification task, calls some of its classes the inliers and a
-small sample of another class the outliers, which is how most benchmark data sets
-of the field were made.
+Some classes of a classification task are the inliers and a small sample of another
+class the outliers, as in most benchmark data sets of the field.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.utils import Bunch
 
 from skim._utils import evenly_spaced
+from skim.datasets._adbench import as_bunch
 
-N_OUTLIERS = {"breast_cancer": 21, "wine": 10, "digits": 45}
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "load_breast_cancer_outliers",
+    "load_digits_outliers",
+    "load_wine_outliers",
+]
 
 
-def load_breast_cancer_outliers(*, return_X_y=False, as_frame=False):
-    """Load breast cancer data with few malignant cases.
+def load_breast_cancer_outliers(
+    *, return_X_y: bool = False, as_frame: bool = False
+) -> "Bunch | tuple[NDArray | pd.DataFrame, NDArray | pd.Series]":
+    """Load the breast cancer data set with few malignant cases.
 
-    The 357 benign cases are the inliers; 21 malignant ones, evenly spaced among
-    all of them, are the outliers.
+    The 357 benign cases are the inliers, and 21 evenly spaced malignant cases are the
+    outliers.
 
     Parameters
     ----------
@@ -31,8 +43,8 @@ def load_breast_cancer_outliers(*, return_X_y=False, as_frame=False):
     Returns
     -------
     data : Bunch or tuple
-        With `data` of shape (378, 30), `target` (0 for inliers, 1 for outliers),
-        `feature_names`, `target_names` and `DESCR`.
+        A Bunch with `data` of shape (378, 30), `target` (0 for inliers, 1 for
+        outliers), `frame`, `feature_names`, `target_names` and `DESCR`.
 
     Examples
     --------
@@ -42,21 +54,21 @@ def load_breast_cancer_outliers(*, return_X_y=False, as_frame=False):
     ((378, 30), 21)
     """
     return _rare_class(
-        "breast_cancer",
         load_breast_cancer,
-        inliers=[1],
-        outliers=[0],
+        n_outliers=21,
         description="Benign cases, and 21 of the malignant ones as outliers.",
         return_X_y=return_X_y,
         as_frame=as_frame,
     )
 
 
-def load_wine_outliers(*, return_X_y=False, as_frame=False):
-    """Load wine data with few wines of the first cultivar.
+def load_wine_outliers(
+    *, return_X_y: bool = False, as_frame: bool = False
+) -> "Bunch | tuple[NDArray | pd.DataFrame, NDArray | pd.Series]":
+    """Load the wine data set with few wines of the first cultivar.
 
-    The 119 wines of the second and third cultivars are the inliers; 10 of the
-    first, evenly spaced among all of them, are the outliers.
+    The 119 wines of the second and third cultivars are the inliers, and 10 evenly
+    spaced wines of the first are the outliers.
 
     Parameters
     ----------
@@ -69,8 +81,8 @@ def load_wine_outliers(*, return_X_y=False, as_frame=False):
     Returns
     -------
     data : Bunch or tuple
-        With `data` of shape (129, 13), `target` (0 for inliers, 1 for outliers),
-        `feature_names`, `target_names` and `DESCR`.
+        A Bunch with `data` of shape (129, 13), `target` (0 for inliers, 1 for
+        outliers), `frame`, `feature_names`, `target_names` and `DESCR`.
 
     Examples
     --------
@@ -80,21 +92,21 @@ def load_wine_outliers(*, return_X_y=False, as_frame=False):
     ((129, 13), 10)
     """
     return _rare_class(
-        "wine",
         load_wine,
-        inliers=[1, 2],
-        outliers=[0],
+        n_outliers=10,
         description="Wines of two cultivars, and 10 of the other one as outliers.",
         return_X_y=return_X_y,
         as_frame=as_frame,
     )
 
 
-def load_digits_outliers(*, return_X_y=False, as_frame=False):
-    """Load images of handwritten digits with few zeros.
+def load_digits_outliers(
+    *, return_X_y: bool = False, as_frame: bool = False
+) -> "Bunch | tuple[NDArray | pd.DataFrame, NDArray | pd.Series]":
+    """Load the digits data set with few zeros.
 
-    The 1,619 images of the digits 1 to 9 are the inliers; 45 of the digit 0, evenly
-    spaced among all of them, are the outliers.
+    The 1,619 images of the digits 1 to 9 are the inliers, and 45 evenly spaced images
+    of the digit 0 are the outliers.
 
     Parameters
     ----------
@@ -107,8 +119,8 @@ def load_digits_outliers(*, return_X_y=False, as_frame=False):
     Returns
     -------
     data : Bunch or tuple
-        With `data` of shape (1664, 64), `target` (0 for inliers, 1 for outliers),
-        `feature_names`, `target_names` and `DESCR`.
+        A Bunch with `data` of shape (1664, 64), `target` (0 for inliers, 1 for
+        outliers), `frame`, `feature_names`, `target_names` and `DESCR`.
 
     Examples
     --------
@@ -118,39 +130,26 @@ def load_digits_outliers(*, return_X_y=False, as_frame=False):
     ((1664, 64), 45)
     """
     return _rare_class(
-        "digits",
         load_digits,
-        inliers=range(1, 10),
-        outliers=[0],
+        n_outliers=45,
         description="Images of the digits 1 to 9, and 45 of the digit 0 as outliers.",
         return_X_y=return_X_y,
         as_frame=as_frame,
     )
 
 
-def _rare_class(name, load, *, inliers, outliers, description, return_X_y, as_frame):
-    """Keep the inlier classes and an even sample of the outlier classes."""
-    source = load(as_frame=as_frame)
-    classes = np.asarray(source.target)
-    rare = np.flatnonzero(np.isin(classes, list(outliers)))
-    chosen = evenly_spaced(len(rare), N_OUTLIERS[name])
-    is_outlier = np.zeros(len(classes), dtype=bool)
-    is_outlier[rare[chosen]] = True
-    rows = np.flatnonzero(np.isin(classes, list(inliers)) | is_outlier)
-    target = is_outlier[rows].astype(int)
-    if as_frame:
-        import pandas as pd
-
-        data = source.data.iloc[rows].reset_index(drop=True)
-        target = pd.Series(target, name="outlier")
-    else:
-        data = source.data[rows]
-    if return_X_y:
-        return data, target
-    return Bunch(
-        data=data,
-        target=target,
+def _rare_class(load, *, n_outliers, description, return_X_y, as_frame):
+    """Keep all classes but the first, of which some evenly spaced rows are kept."""
+    source = load()
+    rare = np.flatnonzero(source.target == 0)
+    is_outlier = np.zeros(len(source.target), dtype=bool)
+    is_outlier[rare[evenly_spaced(len(rare), n_outliers)]] = True
+    rows = np.flatnonzero((source.target != 0) | is_outlier)
+    return as_bunch(
+        source.data[rows],
+        is_outlier[rows].astype(int),
+        return_X_y=return_X_y,
+        as_frame=as_frame,
         feature_names=list(source.feature_names),
-        target_names=["inlier", "outlier"],
         DESCR=f"{description}\n\nMade of:\n\n{source.DESCR}",
     )

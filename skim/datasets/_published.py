@@ -1,19 +1,25 @@
-"""Published accuracies of outlier detectors on ADBench."""
+"""Published scores of outlier detectors on ADBench."""
+
+from typing import Literal
 
 from skim.datasets._adbench import read_table
+
+__all__ = ["load_published_scores"]
 
 METRICS = ("auroc", "auprc")
 
 
-def load_published_scores(metric="auroc"):
-    """Load published accuracies of 28 methods on ADBench's 57 data sets.
+def load_published_scores(
+    metric: Literal["auroc", "auprc"] = "auroc",
+) -> dict[str, dict[str, float]]:
+    """Load published scores of 28 methods on the 57 data sets of ADBench.
 
-    As the paper on the inlier-memorization effect gives them, rounded to three
-    places: ODIM and ALTBI as they were, with the EMA warm-up ("+EMA") and with the
-    embedding as well ("+EMA+embedding"), means over three initialisations; and 22
-    baselines of the paper on diffusion time estimation (arXiv 2305.18593), means over
-    five seeds, each trained on as many rows drawn with replacement. Image and text
-    sets are averaged over their parts.
+    The scores are those in the paper on the inlier-memorization effect, rounded to
+    three digits. ODIM and ALTBI, alone, with the EMA warm-up ("+EMA") and with
+    embedding as well ("+EMA+embedding"), are averaged over three initialisations.
+    The 22 baselines are from the paper on diffusion time estimation (arXiv
+    2305.18593), averaged over five seeds, each trained on a bootstrap sample. Image
+    and text data sets are averaged over their parts.
 
     Parameters
     ----------
@@ -23,7 +29,7 @@ def load_published_scores(metric="auroc"):
     Returns
     -------
     scores : dict of str to dict of str to float
-        ``scores[method][dataset]``, data sets named as in
+        ``scores[method][dataset]``, with data sets named as in
         :func:`skim.datasets.list_adbench`.
 
     Examples
@@ -34,7 +40,7 @@ def load_published_scores(metric="auroc"):
     (0.922, 0.845)
     """
     if metric not in METRICS:
-        raise ValueError(f"metric must be one of {METRICS}, got {metric!r}")
+        raise ValueError(f"metric must be one of {METRICS}, got {metric!r}.")
     baselines = read_table(f"published_baselines_{metric}.csv")
     variants = read_table(f"published_im_variants_{metric}.csv")
     columns = {name: name for name in baselines[0] if name != "dataset"}

@@ -1,4 +1,4 @@
-"""ADBench's data: names, checksums, and downloads from a server of the test's own."""
+"""The data sets of ADBench: names, checksums, and downloads from a local server."""
 
 import hashlib
 import io
@@ -28,7 +28,7 @@ GIT_BLOB = hashlib.sha1(b"blob %d\0" % len(CONTENT) + CONTENT).hexdigest()
 
 @pytest.fixture(params=["sha256", "git blob"])
 def known(request, monkeypatch):
-    """Makes cardio's file known as the test's, by either checksum."""
+    """Replaces the checksum of cardio by that of the test's file."""
     sha256 = hashlib.sha256(CONTENT).hexdigest() if request.param == "sha256" else ""
     catalogue = tuple(
         file._replace(git_blob_sha1=GIT_BLOB, sha256=sha256)
@@ -46,7 +46,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server(tmp_path, monkeypatch):
-    """A folder that is served where ADBench's repository should be."""
+    """A folder that is served in place of ADBench's repository."""
     folder = tmp_path / "served"
     (folder / "Classical").mkdir(parents=True)
     handler = partial(QuietHandler, directory=str(folder))
@@ -59,7 +59,7 @@ def server(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def nobody_there(monkeypatch):
+def no_server(monkeypatch):
     monkeypatch.setattr(_adbench, "BASE_URL", "http://127.0.0.1:9/")
     monkeypatch.setattr("time.sleep", lambda seconds: None)  # between retries
 
@@ -74,7 +74,7 @@ def test_all_data_sets_have_a_name_and_a_number():
 
 
 @pytest.mark.parametrize("name", [6, np.int64(6), "cardio", "CARDIO", "6_cardio"])
-def test_a_table_goes_by_name_and_number(name):
+def test_a_table_is_found_by_name_and_number(name):
     assert _adbench.find_adbench(name).path == "Classical/6_cardio.npz"
 
 
@@ -91,7 +91,7 @@ def test_parts_are_grouped():
     assert len(list_adbench("CV_by_ViT")) == len(list_adbench("image-vit")) == 61
 
 
-def test_the_folder_tells_embeddings_apart():
+def test_the_folder_distinguishes_embeddings():
     assert _adbench.find_adbench("CIFAR10_3").group == "image"
     assert _adbench.find_adbench("CV_by_ViT/CIFAR10_3").group == "image-vit"
     assert _adbench.find_adbench(55).path == "NLP_by_BERT/imdb.npz"
@@ -124,7 +124,7 @@ def test_unknown_groups_get_advice():
         list_adbench("tabluar")
 
 
-def test_a_local_copy_is_used_as_it_is(known, tmp_path, monkeypatch, nobody_there):
+def test_a_local_copy_is_used_as_it_is(known, tmp_path, monkeypatch, no_server):
     (tmp_path / "Classical").mkdir()
     (tmp_path / "Classical" / "6_cardio.npz").write_bytes(CONTENT)
     monkeypatch.setenv("SKIM_DATA_HOME", str(tmp_path))
@@ -162,7 +162,7 @@ def test_a_wrong_download_is_never_kept(known, server, tmp_path):
     assert not [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
 
 
-def test_a_damaged_file_is_refused_offline(known, tmp_path, nobody_there):
+def test_a_damaged_file_is_refused_offline(known, tmp_path, no_server):
     (tmp_path / "Classical").mkdir()
     path = tmp_path / "Classical" / "6_cardio.npz"
     path.write_bytes(CONTENT[:-1])
@@ -171,7 +171,7 @@ def test_a_damaged_file_is_refused_offline(known, tmp_path, nobody_there):
     assert path.read_bytes() == CONTENT[:-1]
 
 
-def test_an_absent_file_offline_says_where_to_put_it(tmp_path, nobody_there):
+def test_an_absent_file_offline_says_where_to_put_it(tmp_path, no_server):
     with pytest.raises(FileNotFoundError, match=r"6_cardio.npz there.*SKIM_DATA_HOME"):
         fetch_adbench("cardio", data_home=tmp_path)
 

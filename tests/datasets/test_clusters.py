@@ -6,7 +6,7 @@ from skim.datasets import make_im_clusters
 from skim.datasets._clusters import CENTERS
 
 
-def test_rows_are_as_they_are_said_to_be():
+def test_rows_follow_the_parameters():
     X, y, clusters = make_im_clusters(
         1000, cluster_std=0.5, outlier_rate=0.1, scaled=False, random_state=0
     )
@@ -41,7 +41,7 @@ def test_weights_are_relative_sizes():
     np.testing.assert_array_equal(np.bincount(clusters), [88, 11, 11])
 
 
-def test_same_seed_same_rows_and_no_global_state():
+def test_same_seed_gives_the_same_rows_and_no_global_state_is_touched():
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     for one, other in zip(
         make_im_clusters(50, random_state=1),
@@ -60,7 +60,7 @@ def test_same_seed_same_rows_and_no_global_state():
         ({"cluster_std": -1}, "cluster_std"),
         ({"weights": [1, 2]}, "3 positive numbers"),
         ({"weights": [1, 2, 0]}, "3 positive numbers"),
-        ({"outlier_distance": 100}, "No room for outliers"),
+        ({"outlier_distance": 100}, "no room for outliers"),
     ],
 )
 def test_bad_parameters_are_refused(params, message):
