@@ -34,7 +34,11 @@ html_title = "skim"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_show_sourcelink = False
-html_sidebars = {"index": [], "accuracy": []}  # the accuracy table is wide
+html_sidebars = {
+    "index": [],
+    "command_line": [],  # it has no pages below it
+    "accuracy": [],  # its table is wide
+}
 html_theme_options = {
     "navbar_align": "left",
     "show_toc_level": 2,
