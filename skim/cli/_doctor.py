@@ -20,7 +20,7 @@ def examine():
     yield f"device {_device()}"
     extras = _extras()
     if not extras:
-        yield "extras unknown: skim is not installed"
+        yield f"extras unknown: {DISTRIBUTION} is not installed"
     for extra in sorted(extras):
         missing = sorted(name for name in _needs(extra, extras) if not _version(name))
         state = f"is missing {', '.join(missing)}" if missing else "complete"

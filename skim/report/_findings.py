@@ -175,8 +175,8 @@ def map_of(case, losses, flagged, order, n_top):
     place = place[shown]  # 0 for the strangest row
     level = np.searchsorted(LEVELS, 1 - (place + 1) / n, side="right")
     ranks = np.where(place < n_top, place + 1, 0)
-    picture = scatter(points, level, ranks, flagged[shown], len(LEVELS) + 1)
-    return picture | {"variance": variance, "n_dots": len(shown), "n_rows": n}
+    chart = scatter(points, level, ranks, flagged[shown], len(LEVELS) + 1)
+    return chart | {"variance": variance, "n_dots": len(shown), "n_rows": n}
 
 
 def _components(rows, counts):
@@ -201,7 +201,7 @@ def _components(rows, counts):
 # The training history -------------------------------------------------------------
 
 
-def kept_moments(detector):
+def kept_checkpoints(detector):
     """Return the unit of training time, and when checkpoints were kept."""
     if hasattr(detector, "best_updates_"):
         return "update", detector.best_updates_

@@ -130,7 +130,7 @@ def _content(case, ids, n_top):
     agreement = _findings.agreement(scores_by_member, top)
     threshold = float(-detector.offset_)
     mixture = fit_two_gaussians(thinned(-detector.training_scores_))
-    by, kept = _findings.kept_moments(detector)
+    by, kept = _findings.kept_checkpoints(detector)
     return {
         "detector": detector,
         "settings": _settings(detector),
