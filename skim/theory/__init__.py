@@ -1,4 +1,4 @@
-"""The geometry of data and the theorem on the inlier-memorization effect."""
+"""Cluster geometry and the theorem on the inlier-memorization effect."""
 
 from skim.theory._estimate import GeometryEstimate, estimate_geometry
 from skim.theory._geometry import ClusterGeometry, cluster_geometry

@@ -1,10 +1,12 @@
-"""The geometry of data without labels, and how sure it is."""
+"""Cluster geometry of unlabelled data, and how reliable it is."""
 
 import warnings
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin_min
@@ -14,6 +16,8 @@ from skim._training._mixture import split_point
 from skim._utils import own_random_state
 from skim.theory._geometry import ClusterGeometry, cluster_geometry
 
+__all__ = ["GeometryEstimate", "estimate_geometry"]
+
 QUANTITIES = ("delta", "eps_c", "eps_o", "persistence", "strength", "n_min", "n_max")
 GOOD_STRENGTH = 0.8
 N_TRIMS = 5
@@ -21,55 +25,54 @@ N_TRIMS = 5
 
 @dataclass(frozen=True)
 class GeometryEstimate:
-    """A geometry that was found by clustering.
+    """Cluster geometry estimated by clustering.
 
     Attributes
     ----------
     geometry : ClusterGeometry
-        The best guess.
+        The estimate.
     prediction_strength : ndarray of shape (max_clusters,)
-        For 1, 2, ... clusters: how well clusters found in one half of the data
-        predict which rows of the other half belong together, from 0 to 1. NaN
-        where it was not needed.
+        For 1, 2, ... clusters, how well clusters found in one half of the data
+        predict which rows of the other half belong together, from 0 to 1. NaN if
+        the number of clusters was given.
     stability : float
-        Mean adjusted Rand index between the clusters and those found again in
-        subsamples: 1 where always the same clusters are found, 0 where they are as
-        good as random. NaN where there is one cluster, and so nothing to compare.
+        Mean adjusted Rand index between the clusters and those found in subsamples:
+        1 if they always agree, 0 if they agree by chance. NaN for a single cluster.
     intervals : dict of str to tuple of two floats
-        For each quantity, the range of the middle nine tenths over the subsamples.
+        For each quantity, the 5 % and 95 % quantiles over the subsamples.
     """
 
     geometry: ClusterGeometry
-    prediction_strength: np.ndarray
+    prediction_strength: NDArray[np.float64]
     stability: float
-    intervals: dict
+    intervals: dict[str, tuple[float, float]]
 
     @property
-    def is_sure(self):
-        """Whether there are clusters, and the same are found again, by and large."""
+    def is_sure(self) -> bool:
+        """Whether there are several clusters and subsamples mostly agree on them."""
         return bool(self.stability >= GOOD_STRENGTH)
 
 
 def estimate_geometry(
-    X,
+    X: ArrayLike,
     *,
-    n_clusters="auto",
-    max_clusters=8,
-    n_resamples=20,
-    max_samples=5000,
-    random_state=None,
-):
+    n_clusters: int | Literal["auto"] = "auto",
+    max_clusters: int = 8,
+    n_resamples: int = 20,
+    max_samples: int = 5000,
+    random_state: int | np.random.RandomState | None = None,
+) -> GeometryEstimate:
     """Estimate clusters, outliers and their geometry from unlabelled data.
 
-    Rows are grouped by k-means. Rows whose distance to their centre lies beyond
-    :func:`skim.metrics.split_point` count as outliers and are left out when the
-    centres are found again, a few times. The number of clusters is the largest
-    whose prediction strength is at least 0.8 [1]_.
+    Rows are clustered by k-means. Rows whose distance to their centre exceeds
+    :func:`skim.metrics.split_point` are considered outliers and left out when the
+    centres are recomputed, several times. The number of clusters is the largest
+    with a prediction strength of at least 0.8 [1]_.
 
-    This is a guess. Real tables need not have clusters, and in high dimensions
-    distances say little: look at `stability` and at `intervals` before you believe
-    it. The largest variation within a cluster, in particular, is decided by where
-    outliers are taken to begin.
+    The estimate is not always reliable: real tables may have no clusters, and
+    distances mean little in high dimensions. Check `stability` and `intervals`. The
+    largest variation within a cluster, in particular, depends on the boundary
+    between inliers and outliers.
 
     Parameters
     ----------
@@ -77,24 +80,26 @@ def estimate_geometry(
         The data, scaled as the network will see it.
 
     n_clusters : int or "auto", default="auto"
-        Number of clusters, if it is known.
+        Number of clusters, if known.
 
     max_clusters : int, default=8
-        Largest number that "auto" tries.
+        Largest number of clusters that "auto" tries.
 
     n_resamples : int, default=20
-        Number of subsamples of half the rows that tell how sure the estimate is.
+        Number of subsamples of half the rows, used to assess reliability.
 
     max_samples : int, default=5000
-        Clusters are found in at most that many rows, drawn at random. All rows are
-        then assigned.
+        Maximum number of rows to cluster, drawn at random. All rows are then
+        assigned to a cluster.
 
     random_state : int, RandomState instance or None, default=None
-        Controls the subsamples and the starts of k-means.
+        Controls the subsamples and the initialisation of k-means. Pass an int for
+        reproducible results across multiple function calls.
 
     Returns
     -------
     estimate : GeometryEstimate
+        The geometry, with measures of its reliability.
 
     References
     ----------
@@ -112,33 +117,36 @@ def estimate_geometry(
     >>> len(estimate.geometry.centers), estimate.is_sure
     (2, True)
     """
-    X = check_array(X, dtype=np.float64, ensure_min_samples=4)
-    if np.abs(X).max() > 1e100:
-        raise ValueError("Distances are too large for a float; scale the data first.")
+    rows: NDArray[np.float64] = check_array(X, dtype=np.float64, ensure_min_samples=4)
+    largest = np.abs(rows).max()
+    if largest > 1e100:
+        raise ValueError(
+            f"X has values up to {largest:.0e}, whose distances overflow: scale the "
+            "data first."
+        )
     check_scalar(max_clusters, "max_clusters", Integral, min_val=1)
     check_scalar(n_resamples, "n_resamples", Integral, min_val=1)
     check_scalar(max_samples, "max_samples", Integral, min_val=4)
-    if n_clusters != "auto":
-        most = min(len(X), max_samples) // 2  # so that a subsample has as many rows
-        check_scalar(n_clusters, "n_clusters", Integral, min_val=1, max_val=most)
     rng = own_random_state(random_state)
-    sample = X if len(X) <= max_samples else X[_draw(rng, len(X), max_samples)]
+    sample = rows
+    if len(rows) > max_samples:
+        sample = rows[_draw(rng, len(rows), max_samples)]
     strength = np.full(max_clusters, np.nan)
     if n_clusters == "auto":
         strength = prediction_strength(sample, max_clusters, rng)
         n_clusters = int(np.flatnonzero(strength >= GOOD_STRENGTH)[-1]) + 1
-    centers, reach = _trimmed_kmeans(sample, n_clusters, rng)
-    geometry = _geometry_of(X, centers, reach)
+    else:
+        most = len(sample) // 2  # the size of a subsample
+        check_scalar(n_clusters, "n_clusters", Integral, min_val=1, max_val=most)
+    geometry = _geometry_of(rows, *_trimmed_kmeans(sample, n_clusters, rng))
+    inliers = ~geometry.is_outlier
     scores, values = [], []
     for _ in range(n_resamples):
-        rows = _draw(rng, len(sample), len(sample) // 2)
-        again, its_reach = _trimmed_kmeans(sample[rows], n_clusters, rng)
-        values.append(_geometry_of(X, again, its_reach))
-        inliers = ~geometry.is_outlier
+        half = sample[_draw(rng, len(sample), len(sample) // 2)]
+        again = _geometry_of(rows, *_trimmed_kmeans(half, n_clusters, rng))
+        values.append(again)
         scores.append(
-            adjusted_rand_score(
-                geometry.clusters[inliers], values[-1].clusters[inliers]
-            )
+            adjusted_rand_score(geometry.clusters[inliers], again.clusters[inliers])
         )
     return GeometryEstimate(
         geometry=geometry,
@@ -149,19 +157,9 @@ def estimate_geometry(
 
 
 def prediction_strength(X, max_clusters, rng, n_splits=5):
-    """Tell how well the clusters of one half of the rows predict the other's.
+    """Measure how well clusters of one half of the rows predict those of the other.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-    max_clusters : int
-    rng : RandomState
-    n_splits : int, default=5
-
-    Returns
-    -------
-    strength : ndarray of shape (max_clusters,)
-        One value for 1, 2, ... clusters; 1 for one cluster.
+    Returns an array of shape (max_clusters,), for 1, 2, ... clusters; the first is 1.
     """
     strengths = np.zeros((n_splits, max_clusters))
     strengths[:, 0] = 1.0
@@ -175,7 +173,7 @@ def prediction_strength(X, max_clusters, rng, n_splits=5):
 
 
 def _strength(X, other, own):
-    """Least share, over the own clusters, of pairs that are together in `other`."""
+    """Return the smallest share, over clusters, of pairs that `other` also joins."""
     predicted = pairwise_distances_argmin_min(X, other)[0]
     labels = pairwise_distances_argmin_min(X, own)[0]
     shares = []
@@ -185,7 +183,7 @@ def _strength(X, other, own):
         if n > 1:
             shares.append((counts * (counts - 1)).sum() / (n * (n - 1)))
         else:
-            shares.append(0.0)  # a row by itself is no cluster
+            shares.append(0.0)  # a single row is not a cluster
     return min(shares)
 
 
@@ -194,13 +192,13 @@ def _kmeans(X, n_clusters, rng, init="k-means++"):
     seed = rng.randint(2**31 - 1)
     model = KMeans(n_clusters, init=init, n_init=n_init, random_state=seed)
     with warnings.catch_warnings():
-        # Fewer distinct rows than clusters: the strength will tell.
+        # With fewer distinct rows than clusters, the prediction strength is low.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X).cluster_centers_
 
 
 def _trimmed_kmeans(X, n_clusters, rng):
-    """Return the centres, and the distance from which on rows are outliers."""
+    """Return the centres, and the distance from which rows are outliers."""
     centers = _kmeans(X, n_clusters, rng)
     reach = np.inf
     for _ in range(N_TRIMS):
@@ -216,7 +214,7 @@ def _trimmed_kmeans(X, n_clusters, rng):
 def _geometry_of(X, centers, reach):
     clusters, distances = pairwise_distances_argmin_min(X, centers)
     is_outlier = distances >= reach
-    # A cluster that has lost all its rows is none.
+    # Drop clusters without inliers.
     present = np.unique(clusters[~is_outlier])
     if len(present) < len(centers):
         return _geometry_of(X, centers[present], reach)

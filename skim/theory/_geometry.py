@@ -1,23 +1,26 @@
-"""How clusters and outliers lie to each other."""
+"""Distances between clusters and outliers."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist
 from sklearn.utils import check_array, column_or_1d
 
 from skim._utils import outlier_mask
 
-NO_CLUSTER = -1  # scikit-learn's label of rows that belong nowhere
+__all__ = ["ClusterGeometry", "cluster_geometry"]
+
+NO_CLUSTER = -1  # as in scikit-learn's clustering
 
 
 @dataclass(frozen=True)
 class ClusterGeometry:
-    r"""What the theorem needs to know about the data.
+    r"""Geometry of clusters and outliers, as used in the theorem.
 
     Every row is :math:`x_i = \mu_{g(i)} + \xi_i + o_i`: the centre of its cluster,
-    a variation within the cluster and, in outliers only, a perturbation. In an
-    outlier the last two cannot be told apart; all of it counts as :math:`o_i`.
+    a variation within the cluster and, for outliers, a perturbation. For outliers,
+    the last two cannot be distinguished, and their sum counts as :math:`o_i`.
 
     Attributes
     ----------
@@ -26,12 +29,14 @@ class ClusterGeometry:
     clusters : ndarray of int of shape (n,)
         The cluster :math:`g(i)` of each row, outliers included.
     is_outlier : ndarray of bool of shape (n,)
+        Whether each row is an outlier.
     distances : ndarray of shape (n,)
-        Of each row to its centre: :math:`\|\xi_i\|` or :math:`\|o_i\|`.
+        Distance of each row to its centre: :math:`\|\xi_i\|` or :math:`\|o_i\|`.
     sizes : ndarray of int of shape (K,)
-        Rows of each cluster, :math:`n_k`, outliers included.
+        Number of rows of each cluster, :math:`n_k`, outliers included.
     rho : ndarray of shape (K,)
-        Share of outliers in each cluster; the theorem's :math:`\rho` is the largest.
+        Fraction of outliers in each cluster; :math:`\rho` in the theorem is the
+        largest.
     delta : float
         Smallest distance :math:`\delta` between two centres; infinite if there is
         only one.
@@ -41,68 +46,75 @@ class ClusterGeometry:
         Largest perturbation of an outlier, :math:`\varepsilon_o`; 0 if there is none.
     """
 
-    centers: np.ndarray
-    clusters: np.ndarray
-    is_outlier: np.ndarray
-    distances: np.ndarray
-    sizes: np.ndarray
-    rho: np.ndarray
+    centers: NDArray[np.float64]
+    clusters: NDArray[np.intp]
+    is_outlier: NDArray[np.bool_]
+    distances: NDArray[np.float64]
+    sizes: NDArray[np.intp]
+    rho: NDArray[np.float64]
     delta: float
     eps_c: float
     eps_o: float
 
     @property
-    def n_min(self):
+    def n_min(self) -> int:
         """Size of the smallest cluster."""
         return int(self.sizes.min())
 
     @property
-    def n_max(self):
+    def n_max(self) -> int:
         """Size of the largest cluster."""
         return int(self.sizes.max())
 
     @property
-    def persistence(self):
-        r"""Indicator :math:`\delta - 4 \varepsilon_c`: large for a lasting effect."""
+    def persistence(self) -> float:
+        r"""Indicator :math:`\delta - 4 \varepsilon_c`, large if the effect lasts."""
         return self.delta - 4 * self.eps_c
 
     @property
-    def strength(self):
-        r"""Indicator :math:`\delta + 2 \varepsilon_c`: small for a strong effect."""
+    def strength(self) -> float:
+        r"""Indicator :math:`\delta + 2 \varepsilon_c`, small for a strong effect."""
         return self.delta + 2 * self.eps_c
 
     @property
-    def well_separated(self):
-        r"""Which rows are outliers with :math:`\|o_i\| > \delta + 2 \varepsilon_c`."""
+    def well_separated(self) -> NDArray[np.bool_]:
+        r"""Mask of the outliers with :math:`\|o_i\| > \delta + 2 \varepsilon_c`."""
         return self.is_outlier & (self.distances > self.strength)
 
 
-def cluster_geometry(X, clusters, outliers=None, *, centers=None):
-    """Measure the geometry of data whose clusters and outliers are known.
+def cluster_geometry(
+    X: ArrayLike,
+    clusters: ArrayLike,
+    outliers: ArrayLike | None = None,
+    *,
+    centers: ArrayLike | None = None,
+) -> ClusterGeometry:
+    """Measure the geometry of data with known clusters and outliers.
 
-    The theorem is about rows of length at most 1. Scale the data as the network
-    will see it before you measure.
+    The theorem assumes rows of length at most 1. Scale the data as the network will
+    see it.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
+        The data.
 
     clusters : array-like of shape (n_samples,)
-        The label of each row's cluster. Outliers may be labelled -1; they are put
-        to the nearest centre.
+        Cluster label of each row. Outliers labelled -1 are assigned to the nearest
+        centre.
 
     outliers : array-like of shape (n_samples,), default=None
-        Which rows are outliers: booleans, 0 and 1 for outliers, or +1 and -1 for
-        outliers. By default there are none. Labels of one class only could mean
-        either; give booleans then.
+        Which rows are outliers, as booleans, as 1 among 0 or as -1 among +1. By
+        default, there are none. If all labels are equal, they must be booleans.
 
     centers : array-like of shape (n_clusters, n_features), default=None
-        The centres in the order of the sorted labels. By default the means of the
-        clusters' inliers.
+        Centres in the order of the sorted labels. By default, the means of the
+        inliers of each cluster.
 
     Returns
     -------
     geometry : ClusterGeometry
+        The measured quantities.
 
     Examples
     --------
@@ -114,25 +126,21 @@ def cluster_geometry(X, clusters, outliers=None, *, centers=None):
     >>> geometry.well_separated
     array([False, False, False, False,  True])
     """
-    X = check_array(X, dtype=np.float64)
+    X = check_floats(X)
     is_outlier = _mask(outliers, len(X))
     labels, places = _places(clusters, is_outlier)
     if centers is None:
-        centers = np.stack(
-            [
-                _mean(X[(places == k) & ~is_outlier], labels[k])
-                for k in range(len(labels))
-            ]
-        )
-    centers = check_array(centers, dtype=np.float64)
+        inliers = [X[(places == k) & ~is_outlier] for k in range(len(labels))]
+        centers = np.stack([*map(_mean, inliers, labels)])
+    centers = check_floats(centers)
     if centers.shape != (len(labels), X.shape[1]):
         raise ValueError(
-            f"centers has shape {centers.shape}; {len(labels)} clusters of "
+            f"centers has shape {centers.shape}, but {len(labels)} clusters of "
             f"{X.shape[1]} features need {(len(labels), X.shape[1])}."
         )
-    homeless = places == NO_CLUSTER
-    if homeless.any():
-        places[homeless] = cdist(X[homeless], centers).argmin(axis=1)
+    unassigned = places == NO_CLUSTER
+    if unassigned.any():
+        places[unassigned] = cdist(X[unassigned], centers).argmin(axis=1)
     distances = np.linalg.norm(X - centers[places], axis=1)
     sizes = np.bincount(places, minlength=len(labels))
     n_outliers = np.bincount(places[is_outlier], minlength=len(labels))
@@ -149,6 +157,11 @@ def cluster_geometry(X, clusters, outliers=None, *, centers=None):
     )
 
 
+def check_floats(X: ArrayLike) -> NDArray[np.float64]:
+    """Return a valid 2-D array in double precision."""
+    return check_array(X, dtype=np.float64)
+
+
 def _mask(outliers, n_samples):
     if outliers is None:
         return np.zeros(n_samples, dtype=bool)
@@ -159,25 +172,26 @@ def _mask(outliers, n_samples):
 
 
 def _places(clusters, is_outlier):
-    """Return the clusters' labels, and the place of each row's one among them."""
+    """Return the labels of the clusters, and the index of each row's label."""
     clusters = column_or_1d(clusters)
     if len(clusters) != len(is_outlier):
         raise ValueError(
-            f"clusters has {len(clusters)} labels, but there are {len(is_outlier)} "
-            "rows."
+            f"clusters has {len(clusters)} labels, but X has {len(is_outlier)} rows."
         )
-    homeless = clusters == NO_CLUSTER
-    if (homeless & ~is_outlier).any():
-        raise ValueError("Only outliers may be without a cluster, that is labelled -1.")
-    if homeless.all():
-        raise ValueError("There are no clusters: all rows are labelled -1.")
-    labels, places = np.unique(clusters[~homeless], return_inverse=True)
+    unassigned = clusters == NO_CLUSTER
+    if (unassigned & ~is_outlier).any():
+        raise ValueError(
+            "Only outliers may have the label -1; assign a cluster to all others."
+        )
+    if unassigned.all():
+        raise ValueError("There are no clusters: all rows have the label -1.")
+    labels, places = np.unique(clusters[~unassigned], return_inverse=True)
     all_places = np.full(len(clusters), NO_CLUSTER)
-    all_places[~homeless] = places
+    all_places[~unassigned] = places
     return labels, all_places
 
 
 def _mean(inliers, label):
     if len(inliers) == 0:
-        raise ValueError(f"Cluster {label} has no inliers, so no centre.")
+        raise ValueError(f"Cluster {label} has no inliers: pass its centre in centers.")
     return inliers.mean(axis=0)

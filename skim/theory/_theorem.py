@@ -1,28 +1,37 @@
-"""Every quantity of the theorem on the inlier-memorization effect."""
+"""The quantities of the theorem on the inlier-memorization effect."""
 
 import math
 from dataclasses import dataclass
 from numbers import Real
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import lambertw
-from sklearn.utils import check_array, check_scalar
+from sklearn.utils import check_scalar
 
-from skim.theory._geometry import ClusterGeometry, cluster_geometry
-from skim.theory._network import activation_of, check_network, jacobian, reconstruct
+from skim.theory._geometry import ClusterGeometry, check_floats, cluster_geometry
+from skim.theory._network import (
+    ActivationName,
+    activation_of,
+    check_network,
+    jacobian,
+    reconstruct,
+)
 
-N_RADII = 400  # tried in the search of a good one
+__all__ = ["TheoremQuantities", "theorem_quantities"]
+
+N_RADII = 400  # candidates of radius="auto"
 
 
 @dataclass(frozen=True)
 class TheoremQuantities:
-    r"""The quantities of the theorem, for one network and one set of data.
+    r"""The quantities of the theorem, for one network and one data set.
 
-    They carry the paper's letters. Norms of matrices are spectral unless marked
-    :math:`F`. The theorem wants bounds of the Jacobian that hold everywhere in a
-    ball of radius :math:`R_{loc}` around the initial weights. They are had from
-    the Jacobian :math:`J_c` at the centres and the initial weights and from its
-    Lipschitz constant,
+    The notation is that of the paper. Norms of matrices are spectral unless marked
+    :math:`F`. The theorem needs bounds of the Jacobian that hold in a ball of
+    radius :math:`R_{loc}` around the initial weights. They follow from the Jacobian
+    :math:`J_c` at the centres and the initial weights, and its Lipschitz constant,
 
     .. math::
 
@@ -30,25 +39,25 @@ class TheoremQuantities:
         \alpha_c = \sigma_{\min}(J_c) - L_c R_{loc}, \quad
         \beta_c = \sigma_{\max}(J_c) + L_c R_{loc},
 
-    with the matrix :math:`M` of the centres.
+    where :math:`M` is the matrix of the centres.
 
     Attributes
     ----------
     geometry : ClusterGeometry
-        Of the data, with its :math:`\delta, \varepsilon_c, \varepsilon_o, \rho`.
+        Geometry of the data: :math:`\delta, \varepsilon_c, \varepsilon_o, \rho`.
     radius : float
         :math:`R_{loc}`.
     learning_rate : float
         :math:`\eta`.
     R0_tilde : float
-        :math:`\tilde R_0 = \|F_{W_0}(\tilde X) - \tilde X\|`, how badly the initial
-        network reconstructs the centres, summed over all rows. Divided by the root
-        of the number of rows it is what the paper's simulation reports.
+        :math:`\tilde R_0 = \|F_{W_0}(\tilde X) - \tilde X\|`, the reconstruction
+        error of the centres at initialisation, over all rows. The simulation of the
+        paper reports it divided by :math:`\sqrt n`.
     R0_hat : float
         :math:`\hat R_0 = \tilde R_0 + \sqrt n \varepsilon_c
         + \sqrt{\rho n} \varepsilon_o`.
     alpha : float
-        :math:`\alpha = \sqrt{n_{\min}}\, \alpha_c`; 0 where the bound is void.
+        :math:`\alpha = \sqrt{n_{\min}}\, \alpha_c`; 0 if the bound is vacuous.
     beta : float
         :math:`\beta = \sqrt{n_{\max}}\, \beta_c`.
     L : float
@@ -85,31 +94,31 @@ class TheoremQuantities:
     max_learning_rate: float
 
     @property
-    def nu(self):
-        r"""Error that may remain, :math:`\nu = \varepsilon_c + \rho \varepsilon_o`."""
+    def nu(self) -> float:
+        r"""Remaining error, :math:`\nu = \varepsilon_c + \rho \varepsilon_o`."""
         geometry = self.geometry
         return geometry.eps_c + float(geometry.rho.max()) * geometry.eps_o
 
     @property
-    def path_radius(self):
-        r"""How far clean training may go, :math:`2 \beta \hat R_0 / \alpha^2`."""
+    def path_radius(self) -> float:
+        r"""Bound of the path of clean training, :math:`2 \beta \hat R_0 / \alpha^2`."""
         if self.alpha == 0:
             return math.inf
         return 2 * self.beta * self.R0_hat / self.alpha**2
 
-    def T_star(self, nu=None):
-        r"""Return the iteration from which on the centres are learned.
+    def T_star(self, nu: float | None = None) -> float:
+        r"""Return the iteration at which the centres have been learned.
 
         Parameters
         ----------
         nu : float, default=None
-            Up to what error; by default :attr:`nu`.
+            Tolerated error; by default :attr:`nu`.
 
         Returns
         -------
         T_star : int or inf
             :math:`\lceil 2 / (\eta \alpha^2) \log_+(\hat R_0 / \nu) \rceil`. Infinite
-            where the network need not learn them at all.
+            if the network may never learn them.
         """
         nu = self.nu if nu is None else nu
         ratio = _ratio(self.R0_hat, nu)
@@ -118,8 +127,8 @@ class TheoremQuantities:
         iterations = _ratio(2 * math.log(ratio), self.learning_rate * self.alpha**2)
         return math.ceil(iterations) if math.isfinite(iterations) else math.inf
 
-    def Delta_path(self, T):
-        r"""Bound how far training on the data strays from that on the centres.
+    def Delta_path(self, T: float) -> float:
+        r"""Bound the distance between training on the data and on the centres.
 
         Parameters
         ----------
@@ -132,16 +141,16 @@ class TheoremQuantities:
             :math:`\eta \gamma T \exp(\eta \kappa T)`.
         """
         if T < 0:
-            raise ValueError(f"T must be at least 0, not {T}.")
+            raise ValueError(f"T must be at least 0, got {T}.")
         if self.gamma == 0:
             return 0.0
         exponent = self.learning_rate * self.kappa * T
-        if exponent > 700:  # beyond what a float can hold
+        if exponent > 700:  # overflows
             return math.inf
         return self.learning_rate * self.gamma * T * math.exp(exponent)
 
-    def zeta(self, T):
-        r"""Bound how far the outputs stray from those of training on the centres.
+    def zeta(self, T: float) -> float:
+        r"""Bound the distance of the outputs from those of training on the centres.
 
         Parameters
         ----------
@@ -155,8 +164,8 @@ class TheoremQuantities:
         """
         return self.Delta_f + self.beta * self.Delta_path(T)
 
-    def conditions(self, T):
-        r"""Check what the theorem asks for.
+    def conditions(self, T: float) -> dict[str, bool]:
+        r"""Check the conditions of the theorem.
 
         Parameters
         ----------
@@ -182,14 +191,14 @@ class TheoremQuantities:
             "delta": self.geometry.delta > 2 * self.zeta(T) + 4 * self.nu,
         }
 
-    def largest_T(self):
+    def largest_T(self) -> float | None:
         """Return the last iteration that the theorem covers.
 
         Returns
         -------
         T : int, inf or None
-            None where no iteration meets all conditions, infinity where all from
-            `T_star` on do.
+            None if no iteration meets all conditions, infinity if all from `T_star`
+            on do.
         """
         if self.learning_rate <= 0 or self.T_star() == math.inf:
             return None
@@ -197,28 +206,28 @@ class TheoremQuantities:
         room = min(self.radius - self.path_radius, for_delta / self.beta)
         if not room >= 0:
             return None
-        if self.gamma == 0:  # nothing drives the two trainings apart
+        if self.gamma == 0:  # both training runs are the same
             return math.inf if all(self.conditions(math.inf).values()) else None
-        # eta gamma T exp(eta kappa T) = room, solved for T.
+        # Solve eta gamma T exp(eta kappa T) = room for T.
         time = float(lambertw(self.kappa * room / self.gamma).real) / self.kappa
         T = math.floor(time / self.learning_rate)
         while self.T_star() < T and not all(self.conditions(T).values()):
-            T -= 1  # by one at most, but for rounding
+            T -= 1  # more than once only because of rounding
         return T if all(self.conditions(T).values()) else None
 
 
 def theorem_quantities(
-    W,
-    A,
-    X,
-    clusters,
-    outliers,
+    W: ArrayLike,
+    A: ArrayLike,
+    X: ArrayLike,
+    clusters: ArrayLike,
+    outliers: ArrayLike | None,
     *,
-    activation="tanh",
-    radius="auto",
-    learning_rate="auto",
-):
-    """Compute every quantity of the theorem.
+    activation: ActivationName = "tanh",
+    radius: float | Literal["auto"] = "auto",
+    learning_rate: float | Literal["auto"] = "auto",
+) -> TheoremQuantities:
+    """Compute all quantities of the theorem.
 
     Parameters
     ----------
@@ -232,26 +241,27 @@ def theorem_quantities(
         The data as the network sees it.
 
     clusters : array-like of shape (n_samples,)
-        As for :func:`cluster_geometry`.
+        See :func:`cluster_geometry`.
 
-    outliers : array-like of shape (n_samples,)
-        As for :func:`cluster_geometry`.
+    outliers : array-like of shape (n_samples,) or None
+        See :func:`cluster_geometry`.
 
     activation : {"tanh", "sigmoid", "relu", "identity"}, default="tanh"
-        With "relu", whose slope jumps, the bounds hold only as long as no hidden
-        unit turns on or off at a centre.
+        With "relu", the bounds hold only as long as no hidden unit switches on or
+        off at a centre.
 
     radius : float or "auto", default="auto"
-        The radius of the ball in which the Jacobian is bounded. "auto" takes the
-        one that lets the theorem cover the most iterations or, if there is none,
-        comes closest to the radius condition.
+        Radius of the ball in which the Jacobian is bounded. "auto" chooses the one
+        with which the theorem covers the most iterations or, if it covers none, the
+        one that comes closest to the radius condition.
 
     learning_rate : float or "auto", default="auto"
-        The step size of gradient descent. "auto" takes the largest admissible one.
+        Learning rate of gradient descent. "auto" chooses the largest admissible one.
 
     Returns
     -------
     quantities : TheoremQuantities
+        The quantities, in the notation of the paper.
 
     Examples
     --------
@@ -265,7 +275,7 @@ def theorem_quantities(
     >>> quantities.conditions(T=0)["radius"]
     True
     """
-    X = check_array(X, dtype=np.float64)
+    X = check_floats(X)
     W, A = check_network(W, A, X.shape[1])
     geometry = cluster_geometry(X, clusters, outliers)
     bounds = _Bounds(W, A, geometry, activation)
@@ -274,12 +284,12 @@ def theorem_quantities(
         return max(candidates, key=_reach)
     check_scalar(radius, "radius", Real, min_val=0)
     if math.isnan(radius):
-        raise ValueError("radius must not be NaN.")
+        raise ValueError(f"radius must be a number of at least 0, got {radius}.")
     return bounds.quantities(float(radius), learning_rate)
 
 
 class _Bounds:
-    """What is known of the network before a radius is chosen."""
+    """Bounds of the network that do not depend on the radius."""
 
     def __init__(self, W, A, geometry, activation):
         phi = activation_of(activation)
@@ -306,7 +316,7 @@ class _Bounds:
         )
 
     def radii(self):
-        """Return radii to choose from."""
+        """Return the candidates of ``radius="auto"``."""
         if self.smallest == 0:
             return [0.0]
         if self.L_c == 0:
@@ -316,7 +326,7 @@ class _Bounds:
         return (largest * np.geomspace(1e-6, 1 - 1e-6, N_RADII)).tolist()
 
     def quantities(self, radius, learning_rate):
-        """Return all quantities with a given radius."""
+        """Return all quantities for a given radius."""
         geometry, spread = self.geometry, self.geometry.eps_c + self.geometry.eps_o
         n = len(geometry.clusters)
         alpha_c = max(self.smallest - self.L_c * radius, 0.0)
@@ -361,7 +371,7 @@ class _Bounds:
 
 
 def _reach(quantities):
-    """How much the theorem covers; if nothing, how near it comes to that."""
+    """Rank by how much the theorem covers or, if nothing, how close it comes."""
     T = quantities.largest_T()
     if T is not None:
         return 1, T * quantities.learning_rate
@@ -369,7 +379,7 @@ def _reach(quantities):
 
 
 def _ratio(numerator, denominator):
-    """Divide; by zero gives infinity, or 0 for 0 / 0."""
+    """Divide; x / 0 is infinite, 0 / 0 is 0."""
     if denominator == 0:
         return math.inf if numerator > 0 else 0.0
     return numerator / denominator

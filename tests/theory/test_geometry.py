@@ -59,11 +59,11 @@ def test_one_cluster_is_infinitely_far_from_the_next():
 @pytest.mark.parametrize(
     ("clusters", "outliers", "message"),
     [
-        ([0, 1], OUTLIERS, "2 labels, but there are 6 rows"),
-        (CLUSTERS, [0, 1], "2 labels, but there are 6 rows"),
+        ([0, 1], OUTLIERS, "2 labels, but X has 6 rows"),
+        (CLUSTERS, [0, 1], "outliers has 2 labels"),
         (CLUSTERS, np.zeros(6, int), "one class only"),
         ([-1] * 6, [True] * 6, "no clusters"),
-        ([0, 0, -1, 0, 0, 0], OUTLIERS, "Only outliers may be without a cluster"),
+        ([0, 0, -1, 0, 0, 0], OUTLIERS, "Only outliers may have the label -1"),
         ([0, 0, 0, 0, 1, 1], OUTLIERS, "Cluster 1 has no inliers"),
     ],
 )
