@@ -31,7 +31,8 @@ class PretrainedEmbedder(Embedder):
         "keep_weights": ["boolean"],
     }
 
-    _extra: str
+    _extra: str  # installs the dependencies
+    _blank: Any  # an input, embedded to get the width of the output
     _loaded: "Loaded"
 
     @_fit_context(prefer_skip_nested_validation=True)

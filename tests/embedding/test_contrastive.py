@@ -85,7 +85,7 @@ def test_views_hold_values_of_the_row_or_of_another():
         assert ((columns >= 0) & (columns < 50)).all()
         own = (view == X).float().mean()
         assert 0.35 < own < 0.65
-        # All values that are not the row's own are of one other row.
+        # All replaced values come from a single other row.
         other = torch.where(view == X, -1.0, columns).amax(dim=1, keepdim=True)
         assert ((view == X) | (columns == other)).all()
     assert not torch.equal(first, second)
@@ -159,7 +159,7 @@ def test_it_fits_where_gradients_are_off(fitted, table):
     assert np.array_equal(found, fitted.transform(table))
 
 
-def test_torchs_default_dtype_does_not_matter(fitted, table):
+def test_default_dtype_of_torch_does_not_matter(fitted, table):
     torch.set_default_dtype(torch.float64)
     try:
         found = quick().fit_transform(table)
@@ -179,7 +179,7 @@ def test_a_cache_gives_the_same_and_is_used(fitted, table, tmp_path, monkeypatch
         quick(memory=memory, temperature=0.3).fit(table)
 
 
-# Kept ----------------------------------------------------------------------------
+# Saving --------------------------------------------------------------------------
 
 
 def test_pickle_and_skops_keep_embeddings_and_trust_skim_alone(fitted, table):

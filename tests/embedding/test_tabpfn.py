@@ -83,7 +83,7 @@ def test_rows_become_embeddings(make, X):
 
 
 def tabpfn_itself(embedder, X):
-    """TabPFN with all rows, and their first column as the target, in its context."""
+    """TabPFN with all rows as its context and the first column as its target."""
     from tabpfn import TabPFNRegressor
 
     model = TabPFNRegressor(
@@ -97,7 +97,7 @@ def tabpfn_itself(embedder, X):
     return model.fit(X[:, 1:], X[:, 0])
 
 
-def test_the_targets_cell_is_what_tabpfn_gives(make, X):
+def test_pooling_the_target_gives_the_embedding_of_tabpfn(make, X):
     embedder = make(max_context=100, pooling="target")
     embedding = embedder.fit_transform(X)
     expected = tabpfn_itself(embedder, X).get_embeddings(X[:, 1:])[0]
@@ -105,7 +105,7 @@ def test_the_targets_cell_is_what_tabpfn_gives(make, X):
 
 
 @pytest.mark.parametrize("layers", [[1], [2], (1, 2), np.array([2, 1, 2])])
-def test_the_mean_is_that_of_a_rows_cells_in_layers(make, X, layers):
+def test_pooling_the_mean_averages_the_cells_of_layers(make, X, layers):
     embedder = make(max_context=100, layers=layers)
     embedding = embedder.fit_transform(X)
     outputs = {}
@@ -115,7 +115,7 @@ def test_the_mean_is_that_of_a_rows_cells_in_layers(make, X, layers):
             lambda *call, place=place: outputs.update({place + 1: call[2][0]})
         )
     direct.predict(X[:, 1:])
-    # Without a cache, the rows of the context come first in the same pass.
+    # Without a cache, the context rows come first in the same pass.
     cells = [outputs[layer][0, -len(X) :, :-1].mean(dim=1) for layer in set(layers)]
     expected = sum(cells) / len(cells)
     np.testing.assert_allclose(embedding, expected, rtol=1e-4, atol=1e-5)
@@ -164,7 +164,7 @@ def test_members_are_not_scrambled(make, X):
     )
 
 
-def test_the_same_seed_gives_the_same_and_another_another_context(make, X):
+def test_the_seed_determines_the_embedding(make, X):
     first = make().fit_transform(X)
     np.testing.assert_array_equal(make().fit_transform(X), first)
     assert np.abs(make(random_state=1).fit_transform(X) - first).max() > 1e-4
@@ -176,7 +176,18 @@ def test_global_random_states_are_left_alone(make, X):
     assert global_state() == before
 
 
-def test_integers_and_single_precision_are_taken(make, X):
+def test_cpus_with_bfloat16_compute_in_single_precision(make, X, monkeypatch):
+    expected = make().fit_transform(X)
+    for fast in (False, True):
+        monkeypatch.setattr(
+            "tabpfn.utils._cpu_supports_fast_bf16",
+            lambda fast=fast: fast,
+            raising=False,
+        )
+        np.testing.assert_array_equal(make().fit_transform(X), expected)
+
+
+def test_integers_and_single_precision_are_accepted(make, X):
     whole = np.round(100 * X).astype(int)
     np.testing.assert_array_equal(
         make().fit_transform(whole), make().fit_transform(whole.astype(float))
@@ -191,12 +202,12 @@ def test_data_frames_keep_index_and_names(make, X):
     assert out.columns[0] == "tabpfnembedder0"
 
 
-def test_gaps_are_taken_where_nothing_is_predicted(make, X):
+def test_features_may_be_missing(make, X):
     X = X.copy()
     X[::7, 3] = np.nan
     assert np.isfinite(make(target=0).fit_transform(X)).all()
     X[2:, 0] = np.nan
-    assert make().fit(X).targets_ == [1]  # mostly missing: not a target by itself
+    assert make().fit(X).targets_ == [1]  # mostly missing, so not the default target
     with pytest.raises(ValueError, match=r"Only 1 of the rows .* fewer folds"):
         make(target=0, n_folds=2, random_state=2).fit_transform(X[:3])
     X[::2, 1:3] = np.nan
@@ -274,7 +285,7 @@ def test_few_integers_are_classes(make, classifier, regressor, X, tmp_path):
         assert make(model_path="v2", task="regression").fit(X).tasks_ == ["regression"]
 
 
-def test_a_checkpoint_decides_where_it_must(make, classifier, X):
+def test_a_checkpoint_may_support_one_task_only(make, classifier, X):
     X = X.copy()
     X[:, 0] = np.arange(70) % 3
     assert make().fit(X).tasks_ == ["regression"]
@@ -341,7 +352,7 @@ def test_the_papers_rule(make, shape, applied):
         assert list(names) == [f"x{j}" for j in range(shape[1])]
 
 
-def test_what_passes_through_needs_no_weights(X):
+def test_tables_that_pass_through_need_no_weights(X):
     embedder = TabPFNEmbedder(apply="auto", model_path="nowhere.ckpt")
     np.testing.assert_array_equal(embedder.fit_transform(X), X)
 
@@ -382,7 +393,7 @@ def test_the_cache_is_used_and_not_confused(make, X, tmp_path, monkeypatch):
     np.testing.assert_array_equal(embedder.transform(X), embedding)
     again = clone(embedder)
     np.testing.assert_array_equal(again.fit_transform(X), embedding)
-    assert sum(calls) == 1  # fit looks how wide an embedding is
+    assert sum(calls) == 1  # fit embeds one row to get the width
     changed = X.copy()
     changed[0, 0] += 1
     assert not np.array_equal(embedder.transform(changed)[1:], [])

@@ -24,7 +24,7 @@ def text(text_folder, text_texts):
 
 
 def directly(folder, texts, pooling):
-    """Each text by itself, by transformers alone."""
+    """Embed each text separately, with transformers alone."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     network = transformers.BertModel.from_pretrained(folder, add_pooling_layer=False)
     with torch.no_grad():
@@ -102,7 +102,7 @@ def test_long_texts_are_truncated(text, text_folder):
         TextEmbedder(model=text_folder, max_length=25).fit(long)
 
 
-def test_length_that_a_sentence_model_was_made_for_is_used(tmp_path, text_folder):
+def test_maximum_length_of_a_sentence_model_is_used(tmp_path, text_folder):
     folder = shutil.copytree(text_folder, tmp_path / "own")
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 6}')
     embedder = TextEmbedder(model=folder).fit(["cat"])
@@ -143,7 +143,7 @@ def test_bad_settings_are_refused():
 # The cache ------------------------------------------------------------------------
 
 
-def test_cache_goes_by_content_settings_and_weights(
+def test_cache_depends_on_content_settings_and_weights(
     tmp_path, text_folder, text_texts, monkeypatch
 ):
     n_runs = 0

@@ -34,7 +34,7 @@ def files(tmp_path, vit_images):
 
 
 def directly(folder, processor, images):
-    """The last hidden state, by transformers alone."""
+    """The last hidden state, from transformers alone."""
     network = transformers.ViTModel.from_pretrained(folder, add_pooling_layer=False)
     pixels = processor(
         [Image.fromarray(image) for image in images], return_tensors="pt"
@@ -44,7 +44,7 @@ def directly(folder, processor, images):
 
 
 class CountingModule(torch.nn.Module):
-    """Gives the mean colour, and counts how often it is asked."""
+    """Returns the mean colour, and counts its calls."""
 
     calls = 0
 
@@ -136,10 +136,10 @@ def test_palette_images_have_their_colours(vit):
     assert_array_equal(vit.transform([image]), vit.transform(red))
 
 
-def test_images_are_turned_as_their_exif_data_say(vit, vit_images, tmp_path):
+def test_exif_orientation_is_applied(vit, vit_images, tmp_path):
     image = Image.fromarray(vit_images[0])
     exif = image.getexif()
-    exif[0x0112] = 6  # to be turned right by a quarter
+    exif[0x0112] = 6  # rotate by 90 degrees clockwise
     image.save(tmp_path / "turned.png", exif=exif)
     upright = np.rot90(vit_images[0], -1)
     assert_array_equal(
@@ -153,7 +153,7 @@ def test_rows_do_not_depend_on_their_batch(vit_folder, vit_images):
     assert_allclose(one_by_one, all_at_once, atol=1e-6)
 
 
-def test_images_of_different_sizes_go_together(vit, vit_images):
+def test_images_may_have_different_sizes(vit, vit_images):
     mixed = [vit_images[0], vit_images[1, :10], Image.fromarray(vit_images[2, :, :8])]
     embedding = vit.transform(mixed)
     assert_allclose(embedding[:1], vit.transform(vit_images[:1]), atol=1e-6)
@@ -242,7 +242,7 @@ def test_own_model_gets_imagenets_normalisation_by_default():
     assert_allclose(ViTEmbedder(model=model).fit_transform(black), expected, rtol=1e-5)
 
 
-def test_own_module_is_left_as_it_is(vit_images):
+def test_own_module_is_not_changed(vit_images):
     module = torch.nn.Sequential(CountingModule(), torch.nn.Dropout(0.5)).train()
     first = ViTEmbedder(model=module, image_size=16).fit(vit_images)
     assert_array_equal(first.transform(vit_images), first.transform(vit_images))
@@ -335,7 +335,7 @@ def test_own_module_is_pickled_with_its_weights(vit_images):
     assert_array_equal(clone(embedder).fit_transform(vit_images), expected)
 
 
-def test_cache_goes_by_content_settings_and_weights(tmp_path, vit_images, files):
+def test_cache_depends_on_content_settings_and_weights(tmp_path, vit_images, files):
     def n_calls(X, factor=1.0, **settings):
         settings = {"image_size": 16, "memory": str(tmp_path / "cache")} | settings
         embedder = ViTEmbedder(model=CountingModule(factor), **settings).fit(X)
@@ -357,7 +357,7 @@ def test_cache_goes_by_content_settings_and_weights(tmp_path, vit_images, files)
     assert n_calls(renamed) == 1
 
 
-def test_cache_refuses_what_has_no_weights_to_know_it_by(tmp_path, vit_images):
+def test_cache_refuses_models_without_weights(tmp_path, vit_images):
     embedder = ViTEmbedder(model=lambda batch: batch.mean((2, 3)), memory=str(tmp_path))
     with pytest.raises(ValueError, match=r"checkpoint or a torch module"):
         embedder.fit_transform(vit_images[:1])
