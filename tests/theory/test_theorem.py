@@ -380,22 +380,23 @@ def test_exact_clusters_that_are_known_stay_known():
 
 
 @pytest.mark.parametrize(
-    ("W", "X", "activation"),
+    ("W", "X", "clusters", "activation"),
     [
-        (np.eye(2), [[0.5, 0], [-0.5, 0], [0, 0.5], [0, -0.5]], "tanh"),
-        (-np.eye(2), [[0.5, 0.1], [0.5, 0.1], [0.4, 0], [0.6, 0]], "relu"),
+        (np.eye(2), [[0.5, 0], [-0.5, 0], [0, 0.5], [0, -0.5]], [0] * 4, "tanh"),
+        (-np.eye(2), [[0.5, 0.1], [0.5, 0.1], [0.4, 0], [0.6, 0]], [0] * 4, "relu"),
+        (np.ones((1, 3)), np.eye(3), [0, 1, 2], "tanh"),
     ],
-    ids=["centred on the origin", "dead"],
+    ids=["centred on the origin", "dead", "too few hidden units"],
 )
 @pytest.mark.parametrize("radius", [1.0, "auto"])
 def test_a_network_that_cannot_learn_the_centres_is_never_covered(
-    W, X, activation, radius
+    W, X, clusters, activation, radius
 ):
     q = theorem_quantities(
-        W, np.eye(2), X, [0] * 4, None, activation=activation, radius=radius
+        W, abs(W.T), X, clusters, None, activation=activation, radius=radius
     )
-    assert q.alpha == 0
-    assert q.path_radius == math.inf
+    assert q.alpha == q.max_learning_rate == 0
+    assert q.T_star() == q.path_radius == math.inf
     assert not q.conditions(5)["radius"]
     assert q.largest_T() is None
 
@@ -411,17 +412,6 @@ def test_a_sigmoid_has_its_own_bounds():
     R_mu = np.linalg.norm(q.geometry.centers, axis=1).max()
     slope = 1 / 4 + R_W * R_mu / (6 * math.sqrt(3))
     assert q.Delta_J == pytest.approx(math.sqrt(len(X)) * norm * slope * spread)
-
-
-def test_too_few_hidden_units_void_the_bound():
-    X = np.eye(3)
-    W, A = np.ones((1, 3)), np.ones((3, 1))
-    q = theorem_quantities(W, A, X, [0, 1, 2], None)
-    assert q.alpha == 0
-    assert q.max_learning_rate == 0
-    assert q.T_star() == math.inf
-    assert q.path_radius == math.inf
-    assert q.largest_T() is None
 
 
 @pytest.mark.parametrize(
