@@ -6,10 +6,20 @@ import pytest
 
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 
-# Small enough to be fast, large enough to use every part of the training.
+# Small enough to be fast, large enough to use every part of the training: ALTBI's
+# criterion is evaluated from epoch 4 on, and patience can end the run.
 QUICK = {
-    "altbi": (ALTBIDetector, {"epochs": 14, "n_estimators": 2, "n_snapshots": 3}),
-    "odim": (ODIMDetector, {"epochs": 5, "n_estimators": 2, "patience": 20}),
+    "altbi": (
+        ALTBIDetector,
+        {
+            "epochs": 14,
+            "n_estimators": 2,
+            "n_snapshots": 3,
+            "min_epochs": 4,
+            "patience": 1.3,
+        },
+    ),
+    "odim": (ODIMDetector, {"epochs": 5, "n_estimators": 2, "patience_updates": 20}),
     "autoencoder": (IMAutoencoderDetector, {"epochs": 5, "n_estimators": 2}),
 }
 

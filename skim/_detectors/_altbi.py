@@ -4,6 +4,7 @@ import math
 import warnings
 from functools import partial
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -16,7 +17,7 @@ from skim._utils import evenly_spaced
 
 N_WATCHED_ROWS = 1024  # whose losses tell when to stop
 
-# What `min_epochs="auto"` waits for: so many epochs, or so many passes over the rows.
+# What `min_epochs="auto"` waits for: this many epochs or passes over the rows.
 MIN_EPOCHS = 25
 MIN_PASSES = 50
 
@@ -27,11 +28,11 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     Several small variational autoencoders are trained side by side for a limited
     number of updates. After a few epochs, only the rows with the smaller losses
     of each batch train the networks, and the batches grow. Rows that are still
-    badly explained are outliers: a row's score is its negated loss, averaged over
-    the members and over several moments of the later training [1]_.
+    poorly explained are outliers: a row's score is its negated loss, averaged over
+    the members and over snapshots of the later training [1]_.
 
-    The number of updates is limited, however many rows there are, so large tables
-    take hardly longer to fit than small ones.
+    The number of updates does not depend on the number of rows, so large tables take
+    hardly longer to fit than small ones.
 
     Read more in the :doc:`user guide </user_guide>`.
 
@@ -46,61 +47,58 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
 
     max_width : int, default=128
         Largest width of the networks. Up to this limit, their first block has 32
-        units for less than 100 features, 128 for less than 400, 256 for less than
+        units for fewer than 100 features, 128 for fewer than 400, 256 for fewer than
         1500 and 512 beyond; the second block has half and the latent code a
         quarter of that.
 
     epochs : int, default=100
-        Number of epochs, all of which count, or the largest number, if `stopping`
-        chooses one as the end. How long to train is the one choice that matters most.
+        Number of epochs or, if `stopping` chooses when to stop, the largest number.
+        How long to train is the choice that matters most.
 
     updates_per_epoch : int, default=5
-        Number of updates in an epoch, whatever the number of rows.
+        Number of updates per epoch, whatever the number of rows.
 
     batch_size : int, default=128
-        Rows in a batch during the warm-up epochs.
+        Rows per batch until truncation begins.
 
     batch_growth : float, default=1.03
-        Factor by which the batch grows with every epoch after the warm-up.
+        Factor by which the batch grows in every epoch after that.
 
     max_batch_size : int, default=256
         Largest batch.
 
     truncate_after : int, default=3
-        Number of epochs before truncation and growth begin.
+        Number of epochs after which truncation and the growth of the batches begin.
 
     keep_quantile : float, default=0.92
-        Share of each batch, those with the smaller losses, that trains the
-        networks after the warm-up.
+        Share of each batch, the rows with the smaller losses, that trains the
+        networks once truncation has begun.
 
     stopping : str or None, default="entropy"
-        "separation", "entropy", "cohesion", "excess_mass", "mass_volume" or None.
-        Where the training counts as ended: after the epoch where the losses of some
-        rows are best by one of the criteria of :mod:`skim.metrics`, or after the last
-        one.
+        Early-stopping criterion: "separation", "entropy", "cohesion", "excess_mass",
+        "mass_volume" or None. The best epoch is the one at which the losses of a
+        sample of rows are best by this criterion of :mod:`skim.metrics`; None means
+        the last epoch.
 
     min_epochs : int or "auto", default="auto"
-        The first epoch that a criterion for stopping may choose. Before, losses say
-        little. "auto" is 25, or the epoch by whose end the rows have been seen 50
-        times on average if that comes first, as in small tables; but never one of
-        the warm-up.
+        The first epoch that `stopping` may choose. Losses say little before. "auto"
+        is 25, or the epoch by which rows have been seen 50 times on average, if that
+        comes first, as in small tables; but always later than `truncate_after`.
 
     patience : float or None, default=2.5
-        How long to wait for a better end: the training is over as soon as it has taken
-        `patience` times as many epochs as the one that is best by the criterion so
-        far. With 2.5 and a best epoch 30, that is after epoch 75, unless a better one
-        came until then. None trains for all `epochs`, as does ``stopping=None``. In
-        :class:`ODIMDetector`, patience is a number of updates instead.
+        Training stops after `patience` times as many epochs as the best epoch so far.
+        With 2.5 and a best epoch of 30, that is after epoch 75, unless a better epoch
+        is found by then. None trains for all `epochs`, as does ``stopping=None``.
 
     burn_in : float, default=0.4
-        Part of the epochs, up to that end, before the first snapshot is kept.
+        Share of the epochs, up to the best one, before the first snapshot.
 
     n_snapshots : int, default=11
-        Number of snapshots kept, evenly spaced, for scoring; at most, if there is a
-        criterion for stopping. The last is where the training counts as ended.
+        Number of evenly spaced snapshots that rows are scored with; at most this
+        many with early stopping. The last one is the best epoch.
 
-    rescale : {"minmax"} or None, default=None
-        Whether the losses of each snapshot are scaled to [0, 1], by their range on
+    normalize_losses : bool, default=False
+        Whether to scale the losses of each snapshot to [0, 1], by their range on
         the training data, before they are averaged.
 
     learning_rate : float, default=3e-3
@@ -114,7 +112,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1].
 
     ema_steps : int, default=0
-        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 does without.
+        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it.
 
     ema_decay : float, default=0.999
         Decay of the warm-up's moving average.
@@ -122,29 +120,27 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
         threshold. With "auto", a mixture of two Gaussians, fitted to the training
-        scores, decides where they part; see :func:`skim.metrics.split_point`.
+        scores, decides; see :func:`skim.metrics.split_point`.
 
     warm_start : bool, default=False
-        Whether `fit` goes on with the training before, up to a larger number of
-        `epochs`, instead of starting anew. On the same rows, the result is the same
-        as that of one long training. What that takes is kept in the detector: all
-        weights of all epochs.
+        Whether `fit` resumes the previous training run, up to a larger number of
+        `epochs`, instead of starting a new one. On the same rows, the result is that
+        of one long run. The detector keeps the weights of all epochs for this.
 
     random_state : int, RandomState instance or None, default=None
         Controls the initial weights, the batches and the latent noise. Pass an int
-        for the same scores in every call.
+        for reproducible scores.
 
     n_jobs : int, default=None
-        Number of threads to compute with. None means 1 unless in a
-        :obj:`joblib.parallel_config` context, -1 all processors.
+        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
+        context, -1 all processors.
 
     device : str, default="cpu"
         Where to compute: any device of torch, or "auto" for a GPU if there is one.
 
-    store_stages : bool or "auto", default="auto"
-        Whether to keep the weights of all stages of the training, not only those
-        that count, for :meth:`staged_score_samples`. "auto" keeps them where they
-        take no more than 32 megabytes and `rescale` is None.
+    store_stages : bool, default=False
+        Whether to keep the weights after every epoch, for
+        :meth:`staged_score_samples`.
 
     verbose : int, default=0
         Whether to show a progress bar on standard error.
@@ -155,32 +151,28 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         Threshold: ``decision_function = score_samples - offset_``.
 
     training_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, as `score_samples` gives them; after
+        Scores of the training data, as `score_samples` returns them; after
         `partial_fit`, of a sample of all rows seen.
 
     history_ : dict of str to ndarray
-        Record of the training, one element an epoch: "epoch", "update",
+        Record of the training run, with one element per epoch: "epoch", "update",
         "batch_size", the quantiles of the batch's losses "loss_q05", "loss_q25",
-        "loss_q50", "loss_q75", "loss_q95", their "separation", and the "criterion"
-        by which to stop, which is looked at ever less often.
+        "loss_q50", "loss_q75" and "loss_q95", and the "criterion" for early stopping,
+        which is evaluated less and less often and NaN otherwise.
         ``pandas.DataFrame(detector.history_)`` makes it a table.
 
     best_epoch_ : int
-        The epoch that the training counts as ended with.
+        The best epoch, or the last one without early stopping.
 
     snapshot_epochs_ : ndarray of int
-        The epochs, counted from 1, after which the networks were kept.
+        The epochs, counted from 1, of the snapshots.
 
     weights_ : ndarray of shape (n_kept, n_estimators, n_weights)
-        Weights at the kept moments, `n_snapshots` of them unless the training was
+        Weights of the snapshots, `n_snapshots` of them unless the training run was
         too short for that.
 
     typical_contributions_ : ndarray of shape (n_features,)
         Mean contributions of the features in a sample of the training data.
-
-    stages_ : ndarray of int of shape (n_stages, n_estimators)
-        Which of the stored states each member had at the end of each stage, for
-        :meth:`staged_score_samples`. Only if stages were stored.
 
     device_ : str
         The device that was used.
@@ -201,9 +193,9 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     Notes
     -----
     :meth:`paper` gives the settings of the original method: one member, 50 latent
-    codes, min-max scaled features, and the last 19 of 90 epochs, each rescaled.
-    With labels at hand, mind that inliers are +1 here: scikit-learn's "roc_auc"
-    with outliers labelled 1 gives one minus the area.
+    codes, min-max scaled features, and the last 19 of 90 epochs, with normalized
+    losses. When you score with labels, mind that inliers are +1 here: scikit-learn's
+    "roc_auc" with outliers labelled 1 gives one minus the area.
 
     References
     ----------
@@ -304,13 +296,13 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         self.verbose = verbose
 
     @classmethod
-    def paper(cls, **params):
+    def paper(cls, **params: Any) -> Self:
         """Make a detector with the settings of the original method.
 
         Parameters
         ----------
         **params : dict
-            Parameters to set otherwise, for example
+            Parameters to override, for example
             ``ALTBIDetector.paper(ema_steps=50)`` for the warm-up.
 
         Returns

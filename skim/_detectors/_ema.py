@@ -1,6 +1,8 @@
 """The moving-average warm-up of the initial weights."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import Any
 
 from sklearn.utils._param_validation import Interval
 
@@ -14,18 +16,18 @@ class EMAWarmStart:
     .. math:: \bar W_t = d\,\bar W_{t-1} + (1 - d)\,W_t, \qquad \bar W_0 = W_0,
 
     with the decay :math:`d` given by `ema_decay`. The average becomes the initial
-    weights of the main training, which starts with a fresh optimiser. Averaging
-    dampens what single batches, and so single outliers, did to the weights, while
-    what most batches agree on stays [1]_.
+    weights of the main training run, which starts with a fresh optimiser. Averaging
+    dampens the effect of single batches, and so of single outliers, on the weights,
+    while what most batches agree on remains [1]_.
 
-    All detectors of this package have it. To give it to a detector of your own,
+    All detectors of this package have it. To add it to a detector of your own,
     inherit from the mixin, take `ema_steps` and `ema_decay` in the constructor and
-    call `ema_warm_up` before the main training.
+    call `ema_warm_up` before the main training run.
 
     Parameters
     ----------
     ema_steps : int
-        Number of updates of the warm-up; 0 does without. The paper uses 50.
+        Number of updates of the warm-up; 0 disables it. The paper uses 50.
 
     ema_decay : float
         Decay of the average, in (0, 1). The paper uses 0.999.
@@ -70,14 +72,14 @@ class EMAWarmStart:
         "ema_decay": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    def ema_warm_up(self, weights, update):
+    def ema_warm_up(self, weights: Any, update: Callable[[], Any]) -> None:
         """Run the warm-up and leave the averaged weights in `weights`.
 
         Parameters
         ----------
         weights : ndarray or Tensor
-            The trainable weights; `update` changes them in place. Of a network
-            with several parameters, give one flat tensor that they are views of.
+            The trainable weights, which `update` changes in place. For a network
+            with several parameters, pass one flat tensor that they are views of.
         update : callable
             Makes one training update; called without arguments.
         """

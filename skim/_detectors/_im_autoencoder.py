@@ -1,6 +1,7 @@
 """A one-hidden-layer autoencoder, stopped where its losses separate best."""
 
 from numbers import Integral
+from typing import Any, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -18,9 +19,9 @@ class IMAutoencoderDetector(ResumableDetector):
     The network is :math:`F(x) = A\,\phi(W x)`, without biases, and a row's loss is
     its squared reconstruction error :math:`\|x - F(x)\|^2`. Early in training the
     errors of inliers shrink before those of outliers do. Each member is kept at
-    the epoch where a mixture of two Gaussians finds the errors furthest apart, and
+    the epoch where a mixture of two Gaussians separates the errors best, and
     a row's score is its negated error, averaged over the members. This is the
-    network of which the inlier-memorization effect has been proved [1]_.
+    network for which the inlier-memorization effect has been proved [1]_.
 
     Read more in the :doc:`user guide </user_guide>`.
 
@@ -43,20 +44,20 @@ class IMAutoencoderDetector(ResumableDetector):
         Largest number of epochs.
 
     updates_per_epoch : int or None, default=5
-        Number of updates in an epoch. None means one pass over the data.
+        Number of updates per epoch. None means one pass over the data.
 
     batch_size : int or None, default=500
-        Rows in a batch. None means all rows.
+        Rows per batch. None means all rows.
 
     solver : {"adam", "gd"}, default="adam"
         The optimiser: Adam on the mean loss of a batch, or plain gradient descent
         on half the sum of the losses, as in the theorem.
 
     stopping : str or None, default="separation"
-        "separation", "entropy", "cohesion", "excess_mass", "mass_volume" or None.
-        Which moment of training counts, of each member: the epoch where the losses of
-        some rows are best by one of the criteria of :mod:`skim.metrics`, or the last
-        one.
+        Early-stopping criterion: "separation", "entropy", "cohesion", "excess_mass",
+        "mass_volume" or None. Each member is kept at the epoch where the losses of a
+        sample of rows are best by this criterion of :mod:`skim.metrics`; None means
+        the last epoch.
 
     learning_rate : float, default=1e-3
         Step size of the optimiser.
@@ -68,7 +69,7 @@ class IMAutoencoderDetector(ResumableDetector):
         longer than 1.
 
     ema_steps : int, default=0
-        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 does without.
+        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it.
 
     ema_decay : float, default=0.999
         Decay of the warm-up's moving average.
@@ -76,29 +77,27 @@ class IMAutoencoderDetector(ResumableDetector):
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
         threshold. With "auto", a mixture of two Gaussians, fitted to the training
-        scores, decides where they part; see :func:`skim.metrics.split_point`.
+        scores, decides; see :func:`skim.metrics.split_point`.
 
     warm_start : bool, default=False
-        Whether `fit` goes on with the training before, up to a larger number of
-        `epochs`, instead of starting anew. On the same rows, the result is the same
-        as that of one long training. What that takes is kept in the detector: all
-        weights of all epochs.
+        Whether `fit` resumes the previous training run, up to a larger number of
+        `epochs`, instead of starting a new one. On the same rows, the result is that
+        of one long run. The detector keeps the weights of all epochs for this.
 
     random_state : int, RandomState instance or None, default=None
-        Controls the initial weights and the batches. Pass an int for the same
-        scores in every call.
+        Controls the initial weights and the batches. Pass an int for reproducible
+        scores.
 
     n_jobs : int, default=None
-        Number of threads to compute with. None means 1 unless in a
-        :obj:`joblib.parallel_config` context, -1 all processors.
+        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
+        context, -1 all processors.
 
     device : str, default="cpu"
         Where to compute: any device of torch, or "auto" for a GPU if there is one.
 
-    store_stages : bool or "auto", default="auto"
-        Whether to keep the weights of all stages of the training, not only those
-        that count, for :meth:`staged_score_samples`. "auto" keeps them where they
-        take no more than 32 megabytes.
+    store_stages : bool, default=False
+        Whether to keep the weights of all stages of the training run, for
+        :meth:`staged_score_samples`.
 
     verbose : int, default=0
         Whether to show a progress bar on standard error.
@@ -109,28 +108,23 @@ class IMAutoencoderDetector(ResumableDetector):
         Threshold: ``decision_function = score_samples - offset_``.
 
     training_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, as `score_samples` gives them; after
+        Scores of the training data, as `score_samples` returns them; after
         `partial_fit`, of a sample of all rows seen.
 
     best_epochs_ : ndarray of shape (n_estimators,)
         The epoch at which each member was kept.
 
     history_ : dict of str to ndarray
-        Record of the training, one element an epoch: "epoch", "update",
-        "batch_size", the quantiles of the losses of the watched rows "loss_q05",
-        "loss_q25", "loss_q50", "loss_q75", "loss_q95", their "separation", and the
-        "criterion" by which to stop. ``pandas.DataFrame(detector.history_)`` makes
-        it a table.
+        Record of the training run, with one element per epoch: "epoch", "update",
+        "batch_size", the quantiles of the losses of a sample of rows "loss_q05",
+        "loss_q25", "loss_q50", "loss_q75" and "loss_q95", and the "criterion" for
+        early stopping. ``pandas.DataFrame(detector.history_)`` makes it a table.
 
     weights_ : ndarray of shape (1, n_estimators, n_weights)
-        Weights at the kept moments.
+        Weights of the kept states.
 
     typical_contributions_ : ndarray of shape (n_features,)
         Mean contributions of the features in a sample of the training data.
-
-    stages_ : ndarray of int of shape (n_stages, n_estimators)
-        Which of the stored states each member had at the end of each stage, for
-        :meth:`staged_score_samples`. Only if stages were stored.
 
     device_ : str
         The device that was used.
@@ -224,13 +218,13 @@ class IMAutoencoderDetector(ResumableDetector):
         self.verbose = verbose
 
     @classmethod
-    def paper(cls, **params):
+    def paper(cls, **params: Any) -> Self:
         """Make a detector with the network of the paper's simulation study.
 
         Parameters
         ----------
         **params : dict
-            Parameters to set otherwise.
+            Parameters to override.
 
         Returns
         -------
@@ -247,18 +241,18 @@ class IMAutoencoderDetector(ResumableDetector):
         return cls(**(settings | params))
 
     @classmethod
-    def theorem(cls, **params):
+    def theorem(cls, **params: Any) -> Self:
         """Make a detector in the setting of the theorem.
 
         Gradient descent on all rows at once, with the decoder fixed. The loss is
         summed over the rows, so a good learning rate is about one over their
-        number; the one here is for about a thousand. If `best_epochs_` is 1 or
+        number; the default is for about a thousand rows. If `best_epochs_` is 1 or
         the losses in `history_` grow, it is too large.
 
         Parameters
         ----------
         **params : dict
-            Parameters to set otherwise.
+            Parameters to override.
 
         Returns
         -------

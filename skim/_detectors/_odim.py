@@ -3,6 +3,7 @@
 import math
 from itertools import product
 from numbers import Integral
+from typing import Any, Self
 
 from sklearn.utils._param_validation import Interval
 
@@ -10,16 +11,16 @@ from skim._detectors._vae_base import VAEDetector
 from skim._training._stopping import BestStates, Watch
 
 MAX_UPDATES_BETWEEN_CHECKS = 10
-N_WATCHED_ROWS = 256  # whose losses tell when to stop, unless those of the batch do
+N_WATCHED_ROWS = 256  # whose losses tell when to stop, unless the batch's do
 
 
 class ODIMDetector(VAEDetector):
     """Outlier detector that stops training where the losses separate best.
 
     Several small variational autoencoders are trained side by side. Every few
-    updates, a mixture of two Gaussians is fitted to the losses of the present
-    batch; how far its components lie apart tells, without labels, how well
-    inliers and outliers are told apart. Each member is kept at its best moment,
+    updates, a mixture of two Gaussians is fitted to the losses of the current
+    batch; the distance between its components tells, without labels, how well
+    inliers and outliers are separated. Each member is kept at its best update,
     and a row's score is its negated loss, averaged over the members [1]_.
 
     Read more in the :doc:`user guide </user_guide>`.
@@ -35,26 +36,25 @@ class ODIMDetector(VAEDetector):
 
     max_width : int, default=128
         Largest width of the networks. Up to this limit, their first block has 32
-        units for less than 100 features, 128 for less than 400, 256 for less than
+        units for fewer than 100 features, 128 for fewer than 400, 256 for fewer than
         1500 and 512 beyond; the second block has half and the latent code a
         quarter of that.
 
     epochs : int, default=1000
-        Largest number of passes over the data. Most members stop long before.
+        Largest number of passes over the data. Most members stop much earlier.
 
     batch_size : int, default=64
-        Rows in a batch.
+        Rows per batch.
 
     stopping : str or None, default="separation"
-        "separation", "entropy", "cohesion", "excess_mass", "mass_volume" or None.
-        Which moment of training counts, of each member: that where the losses are
-        best by one of the criteria of :mod:`skim.metrics`, or the last one. The
-        separation is that of the present batch; all others look at the same rows
-        every time.
+        Early-stopping criterion: "separation", "entropy", "cohesion", "excess_mass",
+        "mass_volume" or None. Each member is kept where its losses are best by this
+        criterion of :mod:`skim.metrics`; None means at the end. The separation is
+        that of the current batch; all others are evaluated on a fixed sample of rows.
 
     patience_updates : int, default=300
-        Number of updates without a better moment after which a member stops. With
-        `stopping` None, none stops before the last epoch.
+        Number of updates without improvement after which a member stops. It has no
+        effect if `stopping` is None.
 
     learning_rate : float, default=1e-3
         Step size of Adam.
@@ -67,7 +67,7 @@ class ODIMDetector(VAEDetector):
         ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1].
 
     ema_steps : int, default=0
-        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 does without.
+        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it.
 
     ema_decay : float, default=0.999
         Decay of the warm-up's moving average.
@@ -75,23 +75,22 @@ class ODIMDetector(VAEDetector):
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
         threshold. With "auto", a mixture of two Gaussians, fitted to the training
-        scores, decides where they part; see :func:`skim.metrics.split_point`.
+        scores, decides; see :func:`skim.metrics.split_point`.
 
     random_state : int, RandomState instance or None, default=None
         Controls the initial weights, the batches and the latent noise. Pass an int
-        for the same scores in every call.
+        for reproducible scores.
 
     n_jobs : int, default=None
-        Number of threads to compute with. None means 1 unless in a
-        :obj:`joblib.parallel_config` context, -1 all processors.
+        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
+        context, -1 all processors.
 
     device : str, default="cpu"
         Where to compute: any device of torch, or "auto" for a GPU if there is one.
 
-    store_stages : bool or "auto", default="auto"
-        Whether to keep the weights of all stages of the training, not only those
-        that count, for :meth:`staged_score_samples`. "auto" keeps them where they
-        take no more than 32 megabytes.
+    store_stages : bool, default=False
+        Whether to keep the weights of all stages of the training run, for
+        :meth:`staged_score_samples`.
 
     verbose : int, default=0
         Whether to show progress on standard error.
@@ -102,27 +101,23 @@ class ODIMDetector(VAEDetector):
         Threshold: ``decision_function = score_samples - offset_``.
 
     training_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, as `score_samples` gives them.
+        Scores of the training data, as `score_samples` returns them.
 
     best_updates_ : ndarray of shape (n_estimators,)
         The update after which each member was kept.
 
     history_ : dict of str to ndarray
-        Record of the training, one element a check: "epoch", "update",
-        "batch_size", the quantiles of the batch's losses "loss_q05", "loss_q25",
-        "loss_q50", "loss_q75", "loss_q95", their mean "separation" over the
-        members still in training, and the "criterion" by which to stop.
+        Record of the training run, with one element per check: "epoch", "update",
+        "batch_size", the quantiles of the losses "loss_q05", "loss_q25", "loss_q50",
+        "loss_q75" and "loss_q95", and the "criterion" for early stopping, averaged
+        over the members still being trained.
         ``pandas.DataFrame(detector.history_)`` makes it a table.
 
     weights_ : ndarray of shape (1, n_estimators, n_weights)
-        Weights at the kept moments.
+        Weights of the kept states.
 
     typical_contributions_ : ndarray of shape (n_features,)
         Mean contributions of the features in a sample of the training data.
-
-    stages_ : ndarray of int of shape (n_stages, n_estimators)
-        Which of the stored states each member had at the end of each stage, for
-        :meth:`staged_score_samples`. Only if stages were stored.
 
     device_ : str
         The device that was used.
@@ -143,7 +138,7 @@ class ODIMDetector(VAEDetector):
     -----
     :meth:`paper` gives the settings of the original method: ten members, 50 latent
     codes, min-max scaled features and a patience of 100 updates. The original sums
-    the members' losses where this class averages them, which ranks rows alike.
+    the members' losses where this class averages them, which gives the same ranking.
 
     References
     ----------
@@ -209,13 +204,13 @@ class ODIMDetector(VAEDetector):
         self.verbose = verbose
 
     @classmethod
-    def paper(cls, **params):
+    def paper(cls, **params: Any) -> Self:
         """Make a detector with the settings of the original method.
 
         Parameters
         ----------
         **params : dict
-            Parameters to set otherwise, for example
+            Parameters to override, for example
             ``ODIMDetector.paper(ema_steps=50)`` for the warm-up.
 
         Returns

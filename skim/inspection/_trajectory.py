@@ -1,9 +1,11 @@
-"""What happens to the losses while a detector trains."""
+"""The losses of all rows while a detector trains."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import Pipeline
 
@@ -11,16 +13,18 @@ from skim._detectors._base import IMDetector
 from skim._training._history import QUANTILES
 from skim._training._mixture import separation, thinned
 from skim._utils import import_pandas, outlier_mask
-from skim.inspection._window import im_window
+from skim.inspection._window import IMWindow, im_window
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """The losses of all rows over the training of a detector.
+    """The losses of all rows over a training run.
 
-    One element, or row, of each array belongs to one entry: an epoch, or in
-    :class:`~skim.ODIMDetector` a check. What depends on labels is None without
-    them.
+    Each element, or row, of the arrays belongs to one entry: an epoch, or a check of
+    :class:`~skim.ODIMDetector`. What depends on labels is None without them.
 
     Attributes
     ----------
@@ -29,18 +33,18 @@ class Trajectory:
     batch_size : ndarray of int of shape (n_entries,)
         Rows in the latest batch.
     separation : ndarray of shape (n_entries,)
-        How far the losses have parted; see :func:`skim.metrics.separation`.
+        How well the losses separate; see :func:`skim.metrics.separation`.
     levels : ndarray of shape (n_levels,)
         Levels of the quantiles.
     quantiles : ndarray of shape (n_entries, n_levels)
         Quantiles of the losses of all rows.
     inlier_quantiles, outlier_quantiles : ndarray of shape (n_entries, n_levels)
-        Of the inliers alone and of the outliers alone.
+        The same of the inliers and of the outliers alone.
     auroc, auprc : ndarray of shape (n_entries,)
         Area under the ROC curve, and average precision, with outliers as the
         positive class.
     losses : ndarray of shape (n_entries, n_samples)
-        The losses themselves, if they were to be stored, else None.
+        The losses themselves, with ``store_losses=True``.
     detector : IMDetector
         The fitted detector.
     """
@@ -58,8 +62,8 @@ class Trajectory:
     auprc: np.ndarray | None = None
     losses: np.ndarray | None = field(default=None, repr=False)
 
-    def window(self, threshold=0.9):
-        """Find the longest run of entries with an AUROC of at least a threshold.
+    def window(self, threshold: float = 0.9) -> IMWindow:
+        """Find the longest run of entries whose AUROC reaches a threshold.
 
         Parameters
         ----------
@@ -68,15 +72,15 @@ class Trajectory:
         Returns
         -------
         window : IMWindow
-            As from :func:`im_window`; its ends are numbers of epochs, its length
-            is a number of entries.
+            As returned by :func:`im_window`; its ends are epochs, its length is a
+            number of entries.
         """
         if self.auroc is None:
-            raise ValueError("The window needs labels: give y to trajectory.")
+            raise ValueError("The window needs labels; pass y to trajectory.")
         return im_window(self.auroc, threshold, epochs=self.epoch)
 
-    def to_frame(self):
-        """Return a pandas DataFrame with one row an entry.
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a pandas DataFrame with one row per entry.
 
         Returns
         -------
@@ -95,30 +99,34 @@ class Trajectory:
         )
 
 
-def trajectory(detector, X, y=None, *, store_losses=False):
-    """Train a detector once and record what becomes of the losses.
+def trajectory(
+    detector: BaseEstimator,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    store_losses: bool = False,
+) -> Trajectory:
+    """Train a detector once and record the losses of all rows.
 
-    After every epoch, all rows are scored by the networks as they are then, each
-    with its mean loss over the members in training. So a row's loss here is not
-    the detector's final score, which combines chosen moments, but what that is
-    made of. Where a detector ends its training by itself, nothing is recorded from
-    there on; ``ALTBIDetector(patience=None)`` shows all epochs.
+    After every epoch, each row gets its mean loss over the members being trained. This
+    is not the detector's final score, which combines several snapshots, but what that
+    is made of. Nothing is recorded after early stopping;
+    ``ALTBIDetector(patience=None)`` shows all epochs.
 
     Parameters
     ----------
     detector : ALTBIDetector, ODIMDetector, IMAutoencoderDetector or Pipeline
-        A clone is fitted. Of a Pipeline, whose last step is such a detector, all
-        steps are.
+        A detector, or a Pipeline that ends with one. A clone is fitted.
 
     X : array-like of shape (n_samples, n_features)
         The data, outliers included.
 
     y : array-like of shape (n_samples,), default=None
-        Labels, for measuring only: 0 and 1 for outliers, or +1 and -1 for
-        outliers.
+        Labels, for evaluation only: 0/1 with outliers as 1, or +1/-1 with outliers
+        as -1.
 
     store_losses : bool, default=False
-        Whether to keep the losses of all rows at every epoch.
+        Whether to keep the losses of all rows after every epoch.
 
     Returns
     -------

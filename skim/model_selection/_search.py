@@ -1,4 +1,4 @@
-"""A search over epochs at the price of one training."""
+"""A search over epochs at the price of one training run."""
 
 import copy
 import time
@@ -27,10 +27,9 @@ from skim.model_selection._trainer import EpochScorer, EpochTrainer, detector_of
 class EpochSearchCV(GridSearchCV):
     """Search over numbers of epochs, and other parameters, at the price of few fits.
 
-    This does what :class:`~sklearn.model_selection.GridSearchCV` does and gives the
-    same results. But instead of one training for every number of epochs there is
-    only one, to the largest of them, in which all smaller ones are scored on the
-    way.
+    The results are those of :class:`~sklearn.model_selection.GridSearchCV`. But
+    instead of one fit for every number of epochs there is a single training run, to
+    the largest of them, whose earlier stages are scored as well.
 
     Parameters
     ----------
@@ -38,36 +37,36 @@ class EpochSearchCV(GridSearchCV):
         A detector of this package, or a Pipeline that ends with one.
 
     param_grid : dict or list of dict
-        Parameters and the values to try, as of GridSearchCV. Among them must be
-        the epochs: "epochs", or "<name of the last step>__epochs" in a Pipeline.
+        Parameters and the values to try, as in GridSearchCV. They must include the
+        number of epochs: "epochs", or "<name of the last step>__epochs" in a Pipeline.
 
     scoring : str, callable, list, tuple or dict, default=None
-        How to judge a candidate on the test rows, as of GridSearchCV. With labels,
-        use "outlier_roc_auc" or "outlier_average_precision", which understand both
-        conventions of labelling; without labels "loss_separation",
+        How to evaluate a candidate on the test rows, as in GridSearchCV; the names of
+        :func:`skim.metrics.get_scorer_names` are accepted as well. With labels, use
+        "outlier_roc_auc" or "outlier_average_precision", which accept both
+        conventions of labelling; without labels, "loss_separation",
         "neg_loss_entropy", "gradient_cohesion", "excess_mass" or "neg_mass_volume".
-        See :mod:`skim.metrics`.
 
     n_jobs : int, default=None
-        Number of trainings to run in parallel. None means 1 unless in a
+        Number of training runs in parallel. None means 1 unless in a
         :obj:`joblib.parallel_config` context, -1 all processors.
 
     refit : bool, str or callable, default=True
         Whether, or by which score, to fit the best candidate to all data.
 
     cv : int, cross-validation generator or iterable, default=None
-        How to split the data, as of GridSearchCV: None means five plain folds. Where
-        outliers are few or labels are sorted, use :class:`OutlierKFold`, and
-        :class:`InSampleSplit` to score what was trained on.
+        How to split the data, as in GridSearchCV: None means five plain folds. Use
+        :class:`OutlierKFold` if outliers are few or labels are sorted, and
+        :class:`InSampleSplit` to score the training rows.
 
     verbose : int, default=0
         How much to print.
 
     pre_dispatch : int or str, default="2*n_jobs"
-        How many trainings to hand out at a time.
+        How many training runs to dispatch at a time.
 
     error_score : "raise" or numeric, default=np.nan
-        What a candidate scores that could not be trained.
+        Score of a candidate whose fit fails.
 
     return_train_score : bool, default=False
         Whether to score the training rows as well.
@@ -75,8 +74,8 @@ class EpochSearchCV(GridSearchCV):
     Attributes
     ----------
     cv_results_ : dict of numpy (masked) ndarrays
-        As of GridSearchCV, with the candidates in the same order. Times are those of
-        the training that candidates share and of scoring all of them.
+        As in GridSearchCV, with the candidates in the same order. Times are those of
+        the training run that candidates share and of scoring all of them.
 
     best_estimator_ : estimator
         The best candidate, fitted to all data. Only if `refit`.
@@ -91,26 +90,28 @@ class EpochSearchCV(GridSearchCV):
         Its place in `cv_results_`.
 
     scorer_ : callable or dict
-        What scored.
+        The scorers.
 
     n_splits_ : int
         Number of splits.
 
     refit_time_ : float
-        Seconds it took to fit the best candidate to all data.
+        Seconds to fit the best candidate to all data.
 
     multimetric_ : bool
-        Whether there are several scores.
+        Whether there are several scorers.
 
     See Also
     --------
-    sklearn.model_selection.GridSearchCV : The same, one training a candidate.
-    skim.inspection.trajectory : What becomes of the losses in one training.
+    sklearn.model_selection.GridSearchCV : The same, with one fit per candidate.
+    skim.inspection.trajectory : The losses over one training run.
 
     Notes
     -----
     The weights after every epoch are kept during the search: some megabytes for
-    tables of less than 100 columns, and up to a gigabyte beyond 1,000.
+    tables of fewer than 100 columns, and up to a gigabyte beyond 1,000. Scorers that
+    need no more than the scores of the rows, such as "outlier_roc_auc", are cheapest:
+    the rows are scored once for all numbers of epochs.
 
     Examples
     --------
@@ -124,7 +125,9 @@ class EpochSearchCV(GridSearchCV):
     ...     scoring="outlier_roc_auc",
     ...     cv=OutlierKFold(n_splits=3),
     ... ).fit(X, y)
-    >>> search.best_params_["epochs"] in (5, 20, 40)
+    >>> search.best_params_
+    {'epochs': 40}
+    >>> bool(search.best_score_ > 0.9)
     True
     """
 
@@ -135,7 +138,7 @@ class EpochSearchCV(GridSearchCV):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, **params):
-        """Train, score all candidates and fit the best one to all data.
+        """Train, score all candidates and refit the best one.
 
         Parameters
         ----------
@@ -143,11 +146,11 @@ class EpochSearchCV(GridSearchCV):
             The data, outliers included.
 
         y : array-like of shape (n_samples,), default=None
-            Labels, if the scorers need them. They never train.
+            Labels, if the scorers need them. They are never trained on.
 
         **params : dict
             Passed on to the `fit` of a Pipeline's transformers, the scorers and the
-            splitter, as of GridSearchCV.
+            splitter, as in GridSearchCV.
 
         Returns
         -------
@@ -168,8 +171,9 @@ class EpochSearchCV(GridSearchCV):
             callbacks.begin(None)
         if self.verbose > 0:
             print(
-                f"Training {len(groups)} times on {len(splits)} folds each, totalling "
-                f"{len(groups) * len(splits)} fits for {len(candidates)} candidates"
+                f"Fitting {len(splits)} folds for each of {len(groups)} training runs, "
+                f"totalling {len(groups) * len(splits)} fits for {len(candidates)} "
+                "candidates"
             )
         out = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
             delayed(_fit_and_score)(
@@ -215,7 +219,7 @@ class EpochSearchCV(GridSearchCV):
         return GridSearchCV._get_scorers(with_scorers)
 
     def _candidates_and_groups(self):
-        """Return all candidates, and who of them can share a training."""
+        """Return all candidates, grouped by those that share a training run."""
         candidates = list(ParameterGrid(self.param_grid))
         grids = self.param_grid
         grids = [grids] if isinstance(grids, dict) else list(grids)
@@ -223,8 +227,8 @@ class EpochSearchCV(GridSearchCV):
         if not any(key in grid for grid in grids):
             given = sorted({name for grid in grids for name in grid})
             raise ValueError(
-                f"param_grid has no {key!r}, the epochs of the detector, but {given}; "
-                "to search without epochs, use GridSearchCV."
+                f"param_grid has no {key!r} but {given}; add it, or use GridSearchCV "
+                "to search without epochs."
             )
         groups: dict[tuple, Group] = {}
         n_seen = 0
@@ -241,29 +245,29 @@ class EpochSearchCV(GridSearchCV):
         return candidates, list(groups.values())
 
     def _epochs_key(self):
-        """Return the name of the parameter that the number of epochs is."""
+        """Return the name of the parameter for the number of epochs."""
         detector_of(self.estimator)
         if isinstance(self.estimator, Pipeline):
             return f"{self.estimator.steps[-1][0]}__epochs"
         return "epochs"
 
     def _check_labels(self, scorer, y, splits):
-        """Refuse labels that our scorers could do nothing with, before any training."""
+        """Refuse labels that our scorers cannot use, before training anything."""
         scorers = getattr(scorer, "_scorers", {"": scorer}).values()
         if not any(isinstance(part, OutlierScorer) for part in scorers):
             return
         if y is None:
             raise ValueError(
-                f"scoring={self.scoring!r} needs labels y; without them, use a scorer "
-                "such as 'loss_separation' or 'neg_loss_entropy'."
+                f"scoring={self.scoring!r} needs labels y; without labels, use "
+                "'loss_separation' or 'neg_loss_entropy'."
             )
         is_outlier = outlier_mask(y, len(y))
         for _, test in splits:
             share = is_outlier[test].mean()
             if share in (0, 1):
                 raise ValueError(
-                    "There are test rows of one class only in some fold; use "
-                    "cv=OutlierKFold(), which gives both to all folds, or fewer folds."
+                    "Some fold has test rows of one class only; use fewer folds or "
+                    "cv=OutlierKFold(), which spreads the outliers over the folds."
                 )
 
     def _splits(self, X, y, params):
@@ -273,17 +277,17 @@ class EpochSearchCV(GridSearchCV):
         n_splits = cv.get_n_splits(X, y, **params)
         splits = list(cv.split(X, y, **params))
         if len(splits) != n_splits or not splits:
-            raise ValueError(f"cv promises {n_splits} splits and gives {len(splits)}.")
+            raise ValueError(f"cv announced {n_splits} splits but gave {len(splits)}.")
         return splits
 
     def _forget(self):
-        """Forget what an earlier search found, lest this one fails."""
+        """Drop the results of an earlier search, in case this one fails."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             if not name.startswith("_"):
                 delattr(self, name)
 
     def _choose(self, results, refit_metric, scores):
-        """Find the best candidate, as far as it is clear which score decides."""
+        """Find the best candidate, if it is clear which score decides."""
         self.multimetric_ = isinstance(scores, dict)
         if self.multimetric_:
             self._check_refit_for_multimetric(scores)
@@ -305,17 +309,17 @@ class EpochSearchCV(GridSearchCV):
 
 
 class Group(NamedTuple):
-    """Candidates that differ in their number of epochs only.
+    """Candidates that differ only in their number of epochs.
 
     Attributes
     ----------
     params : dict
         Parameters of one of them.
     key : str
-        The name of the parameter that the number of epochs is.
+        The name of the parameter for the number of epochs.
     members : dict of int to (int or None)
-        The places of the candidates and their numbers of epochs, None where they
-        leave it to the estimator.
+        The positions of the candidates and their numbers of epochs; None stands for
+        the estimator's own.
     """
 
     params: dict
@@ -323,7 +327,7 @@ class Group(NamedTuple):
     members: dict
 
     def trainer(self, estimator):
-        """Return what trains the candidates, given the estimator of the search."""
+        """Return what trains the candidates."""
         estimator = clone(estimator).set_params(**clone(self.params, safe=False))
         detector_of(estimator)
         return EpochTrainer(estimator, sorted(self._epochs(estimator).values()))
@@ -337,8 +341,7 @@ def _resolved(scoring):
     """Replace the names of scorers by the scorers."""
     if scoring is None:
         raise ValueError(
-            f"Say by what to score: scoring={get_scorer_names()[0]!r}, or "
-            f"another of {', '.join(get_scorer_names()[1:])}."
+            f"scoring=None; choose one of {', '.join(get_scorer_names())}."
         )
     if isinstance(scoring, str):
         return _known_scorer(scoring)
@@ -346,7 +349,7 @@ def _resolved(scoring):
         return {name: _known_scorer(scorer) for name, scorer in scoring.items()}
     if isinstance(scoring, list | tuple) and all(isinstance(s, str) for s in scoring):
         if len(set(scoring)) < len(scoring):
-            raise ValueError(f"scoring has names twice: {scoring}.")
+            raise ValueError(f"scoring has repeated names: {scoring}.")
         return {name: _known_scorer(name) for name in scoring}
     return scoring
 
@@ -356,8 +359,8 @@ def _known_scorer(scoring):
         return get_scorer(scoring)
     except ValueError:
         raise ValueError(
-            f"{scoring!r} is no scorer; skim has {', '.join(get_scorer_names())}, and "
-            "scikit-learn those of sklearn.metrics.get_scorer_names()."
+            f"Unknown scorer {scoring!r}; use one of {', '.join(get_scorer_names())}, "
+            "or of sklearn.metrics.get_scorer_names()."
         ) from None
 
 
@@ -366,16 +369,16 @@ def _check_epochs(values, key):
     for value in values:
         if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
             raise ValueError(
-                f"{key} must be whole numbers from 1 on; param_grid has {value!r}."
+                f"{key} must be positive integers; param_grid has {value!r}."
             )
     if len(set(values)) < len(values):
-        raise ValueError(f"{key} has values twice in param_grid: {values}.")
+        raise ValueError(f"{key} has repeated values in param_grid: {values}.")
 
 
 def _by_candidate(out, groups, n_splits, names):
-    """Sort the results of trainings by candidates, as GridSearchCV has them.
+    """Sort the results of training runs by candidates, as GridSearchCV does.
 
-    Where scores have names, so have those of failures.
+    Failures get a score for every name.
     """
     n_candidates = sum(len(group.members) for group in groups)
     records: list[dict] = [{}] * (n_candidates * n_splits)

@@ -1,4 +1,4 @@
-"""Ways to split data that contains outliers."""
+"""Splitters for data that contains outliers."""
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
@@ -8,11 +8,11 @@ from skim._utils import outlier_mask, own_random_state
 
 
 class OutlierKFold(StratifiedKFold):
-    """Folds that share out the outliers evenly.
+    """Folds that spread the outliers evenly.
 
-    Outliers are few, and files often have them at one end, so that plain folds may
+    Outliers are few, and files often have them at one end, so plain folds may
     have none at all. `GridSearchCV` and `cross_val_score` use plain folds for
-    outlier detectors, unless told otherwise.
+    outlier detectors by default.
 
     Parameters
     ----------
@@ -20,14 +20,14 @@ class OutlierKFold(StratifiedKFold):
         Number of folds, at most the number of outliers.
 
     shuffle : bool, default=False
-        Whether to shuffle the inliers, and the outliers, before they are shared out.
+        Whether to shuffle the inliers and the outliers before splitting.
 
     random_state : int, RandomState instance or None, default=None
-        Controls the shuffling. Pass an int for the same folds in every call.
+        Controls the shuffling. Pass an int for reproducible folds.
 
     See Also
     --------
-    InSampleSplit : All rows train and all are scored.
+    InSampleSplit : Train on all rows and score all of them.
 
     Examples
     --------
@@ -49,10 +49,10 @@ class OutlierKFold(StratifiedKFold):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data, of which only the length matters.
+            The data; only its length matters.
 
         y : array-like of shape (n_samples,)
-            Labels: 0 and 1 for outliers, or +1 and -1 for outliers.
+            Labels: 0/1 with outliers as 1, or +1/-1 with outliers as -1.
 
         groups : Ignored
             Not used, present for API consistency by convention.
@@ -67,7 +67,7 @@ class OutlierKFold(StratifiedKFold):
         """
         if y is None:
             raise ValueError(
-                f"{type(self).__name__} needs labels y; without them, use KFold or "
+                f"{type(self).__name__} needs labels y; without labels, use KFold or "
                 "InSampleSplit."
             )
         is_outlier = outlier_mask(y, _num_samples(X))
@@ -77,8 +77,8 @@ class OutlierKFold(StratifiedKFold):
         ):
             if n_rows < self.n_splits:
                 raise ValueError(
-                    f"y has {n_rows} {kind}; n_splits={self.n_splits} may be {n_rows} "
-                    "at most."
+                    f"n_splits={self.n_splits} is greater than the number of {kind} in "
+                    f"y, {n_rows}."
                 )
         state = own_random_state(self.random_state) if self.shuffle else None
         folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=state)
@@ -86,15 +86,15 @@ class OutlierKFold(StratifiedKFold):
 
 
 class InSampleSplit:
-    """The one split in which all rows train and all are scored.
+    """The split that trains on all rows and scores all of them.
 
-    This is how outliers are sought in a table as it is: what was trained on is what
-    is to be judged. Use it as the `cv` of a search with a scorer that needs no
-    labels, or to measure as the benchmarks of outlier detection do.
+    This is how outliers are found in a given table: the training rows are the rows of
+    interest. Use it as the `cv` of a search with a scorer that needs no labels, or to
+    evaluate as benchmarks of outlier detection do.
 
     See Also
     --------
-    OutlierKFold : Folds that share out the outliers evenly.
+    OutlierKFold : Folds that spread the outliers evenly.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class InSampleSplit:
         return f"{type(self).__name__}()"
 
     def get_n_splits(self, X=None, y=None, groups=None):
-        """Return the number of splits, which is 1.
+        """Return the number of splits, 1.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class InSampleSplit:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data, of which only the length matters.
+            The data; only its length matters.
 
         y, groups : Ignored
             Not used, present for API consistency by convention.

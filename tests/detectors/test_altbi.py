@@ -43,7 +43,7 @@ def test_snapshots_do_not_depend_on_later_training(table):
 
 def test_rescaled_scores_of_one_snapshot_fill_the_unit_interval(table):
     detector = ALTBIDetector(
-        epochs=12, n_estimators=1, n_snapshots=1, rescale="minmax", random_state=0
+        epochs=12, n_estimators=1, n_snapshots=1, normalize_losses=True, random_state=0
     ).fit(table)
     assert detector.training_scores_.max() == 0
     assert detector.training_scores_.min() == -1

@@ -73,7 +73,7 @@ def test_scoring_monitor_has_labels_and_names(quick, table, is_outlier):
 
 def test_callbacks_can_score_while_members_drop_out(table):
     listener = Listener()
-    detector = ODIMDetector(patience=10, random_state=0).set_callbacks(listener)
+    detector = ODIMDetector(patience_updates=10, random_state=0).set_callbacks(listener)
     detector.fit(table)
     assert len(np.unique(detector.best_updates_)) > 1
     assert np.isfinite(listener.scores).all()

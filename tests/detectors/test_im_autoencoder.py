@@ -20,7 +20,7 @@ def test_scores_are_squared_errors_of_the_network(table):
     detector = IMAutoencoderDetector(
         n_estimators=2, epochs=3, hidden_units=4, activation="relu", random_state=0
     ).fit(table)
-    x = detector.scaler_.transform(table).astype(np.float64)
+    x = detector._scaler.transform(table).astype(np.float64)
     losses = []
     for weights in detector.weights_[0].astype(np.float64):
         W, A = weights[:24].reshape(4, 6), weights[24:].reshape(6, 4)
@@ -33,7 +33,7 @@ def test_scores_are_squared_errors_of_the_network(table):
 def test_inputs_are_no_longer_than_one(table):
     for scaling in ("squash", "minmax"):
         detector = IMAutoencoderDetector(epochs=1, scaling=scaling).fit(table)
-        lengths = np.linalg.norm(detector.scaler_.transform(table), axis=1)
+        lengths = np.linalg.norm(detector._scaler.transform(table), axis=1)
         assert lengths.max() <= 1 + 1e-6
 
 
@@ -47,7 +47,7 @@ def test_theorem_setting_is_full_batch_gradient_descent_on_the_encoder(table):
         first[:24].reshape(4, 6).astype(float),
         first[24:].reshape(6, 4).astype(float),
     )
-    x = one.scaler_.transform(table).astype(float)
+    x = one._scaler.transform(table).astype(float)
     hidden = np.tanh(x @ W.T)
     residual = hidden @ A.T - x
     gradient = ((residual @ A) * (1 - hidden**2)).T @ x  # of half the squared error

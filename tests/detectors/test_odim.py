@@ -7,7 +7,7 @@ from skim import ODIMDetector
 def test_paper_settings_are_the_published_recipe():
     detector = ODIMDetector.paper()
     assert (detector.n_estimators, detector.n_importance) == (10, 50)
-    assert (detector.batch_size, detector.patience) == (64, 100)
+    assert (detector.batch_size, detector.patience_updates) == (64, 100)
     assert detector.scaling == "minmax"
 
 
@@ -25,15 +25,15 @@ def test_checks_come_every_ten_updates_or_once_an_epoch(n_rows, check_every):
 
 
 def test_members_stop_after_their_patience(table):
-    detector = ODIMDetector(patience=20, random_state=0).fit(table)
+    detector = ODIMDetector(patience_updates=20, random_state=0).fit(table)
     last = detector.history_["update"][-1]
     assert last == detector.best_updates_.max() + 20
     assert len(np.unique(detector.best_updates_)) > 1
 
 
 def test_more_patience_never_ends_on_a_worse_separation(table):
-    one = ODIMDetector(n_estimators=1, patience=10, random_state=0).fit(table)
-    two = ODIMDetector(n_estimators=1, patience=100, random_state=0).fit(table)
+    one = ODIMDetector(n_estimators=1, patience_updates=10, random_state=0).fit(table)
+    two = ODIMDetector(n_estimators=1, patience_updates=100, random_state=0).fit(table)
     assert two.history_["separation"].max() >= one.history_["separation"].max()
     assert two.best_updates_ >= one.best_updates_
 

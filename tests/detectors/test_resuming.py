@@ -123,9 +123,9 @@ def test_only_the_new_epochs_are_trained(detector, table, monkeypatch):
 
 def test_training_goes_on_with_other_rows(detector, table):
     detector.set_params(epochs=5, warm_start=True).fit(table)
-    scaler = detector.scaler_
+    scaler = detector._scaler
     detector.set_params(epochs=8).fit(table[::2])
-    assert detector.scaler_ is scaler
+    assert detector._scaler is scaler
     assert len(detector.training_scores_) == 150
     assert len(detector.history_["epoch"]) == 8
 
@@ -133,7 +133,7 @@ def test_training_goes_on_with_other_rows(detector, table):
 def test_without_warm_start_all_begins_anew(detector, table):
     expected = clone(detector).set_params(epochs=6).fit(table).training_scores_
     detector.set_params(epochs=3).fit(table)
-    assert not hasattr(detector, "past_")
+    assert not hasattr(detector, "_past")
     detector.set_params(epochs=6).fit(table)
     np.testing.assert_array_equal(detector.training_scores_, expected)
 
@@ -187,12 +187,12 @@ def test_a_part_that_fails_changes_nothing(detector, table):
         pytest.skip("with a fixed decoder, no step is too long to be finite")
     detector.partial_fit(table)
     before = detector.score_samples(table)
-    n_seen = detector.scaler_.n_seen_
+    n_seen = detector._scaler.n_seen_
     rate = detector.learning_rate
     with pytest.raises(ValueError, match="diverged"):
         detector.set_params(learning_rate=1e30).partial_fit(table * 50)
     np.testing.assert_array_equal(detector.score_samples(table), before)
-    assert detector.scaler_.n_seen_ == n_seen
+    assert detector._scaler.n_seen_ == n_seen
     detector.set_params(learning_rate=rate).partial_fit(table)
     with pytest.raises(ValueError, match="n_estimators was"):
         detector.set_params(n_estimators=7).partial_fit(table)
@@ -219,7 +219,7 @@ def stream(table, size=60):
 def test_a_stream_is_learned(detector, table, is_outlier):
     for part in stream(table):
         detector.partial_fit(part)
-    assert detector.scaler_.n_seen_ == 8 * len(table)
+    assert detector._scaler.n_seen_ == 8 * len(table)
     assert len(detector.history_["epoch"]) == 40
     if getattr(detector, "solver", "adam") == "adam":  # else 40 updates are nothing
         assert roc_auc_score(is_outlier, -detector.score_samples(table)) > 0.8
@@ -244,7 +244,7 @@ def test_a_stream_may_follow_a_fit(detector, table):
     detector.partial_fit(table[:100])
     assert detector.history_["update"][-1] > n_updates
     assert not np.array_equal(detector.score_samples(table), before)
-    assert not hasattr(detector, "stages_")
+    assert not hasattr(detector, "_stages")
     # And a fit starts anew, even a warm one.
     detector.set_params(warm_start=True).fit(table)
     fresh = clone(detector).fit(table)
@@ -255,8 +255,8 @@ def test_the_range_follows_the_stream(table):
     detector = ALTBIDetector(n_estimators=1, scaling="minmax", random_state=0)
     detector.partial_fit(table[:50]).partial_fit(table[50:] * 3)
     every = np.r_[table[:50], table[50:] * 3]
-    np.testing.assert_array_equal(2 * detector.scaler_.half_min_, every.min(axis=0))
-    np.testing.assert_array_equal(2 * detector.scaler_.half_max_, every.max(axis=0))
+    np.testing.assert_array_equal(2 * detector._scaler.half_min_, every.min(axis=0))
+    np.testing.assert_array_equal(2 * detector._scaler.half_max_, every.max(axis=0))
 
 
 def test_the_threshold_is_set_by_a_sample_of_the_stream(table, monkeypatch):
@@ -266,7 +266,7 @@ def test_the_threshold_is_set_by_a_sample_of_the_stream(table, monkeypatch):
         detector.partial_fit(part)
     assert detector.training_scores_.shape == (80,)
     assert (detector.training_scores_ < detector.offset_).sum() == 8
-    remembered = {tuple(row) for row in detector.past_["remembered"]}
+    remembered = {tuple(row) for row in detector._past["remembered"]}
     assert len(remembered) == 80
     for part in np.split(table, 6):
         assert 3 <= len(remembered & {tuple(row) for row in part}) <= 30

@@ -46,7 +46,7 @@ def test_rescaled_losses_have_stages_if_asked(table):
 
 
 def test_members_that_have_stopped_keep_their_state(table):
-    detector = ODIMDetector(epochs=40, n_estimators=6, patience=10, random_state=0)
+    detector = ODIMDetector(epochs=40, n_estimators=6, patience_updates=10, random_state=0)
     detector.fit(table)
     assert len(set(detector.best_updates_)) > 1
     stages = stages_of(detector, table[:20])
@@ -93,13 +93,13 @@ def test_auto_forgets_stages_that_take_too_much(table):
     wide = np.tile(table, 400)[:20]
     detector = ALTBIDetector(epochs=20, n_snapshots=1, random_state=0).fit(wide)
     assert detector.weights_.nbytes * 20 > MAX_AUTO_BYTES
-    assert not hasattr(detector, "stages_")
+    assert not hasattr(detector, "_stages")
 
 
 def test_a_new_fit_forgets_the_stages_of_the_last_one(quick, table):
     detector = quick().fit(table)
     detector.set_params(store_stages=False).fit(table)
-    assert not hasattr(detector, "stages_")
+    assert not hasattr(detector, "_stages")
 
 
 def test_storing_stages_changes_no_score(quick, table):

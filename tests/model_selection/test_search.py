@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from skim import ALTBIDetector, IMAutoencoderDetector
 from skim._nets import NonFiniteLossError
-from skim._training._history import Monitor
+from skim._training._history import History
 from skim.metrics import get_scorer, get_scorer_names
 from skim.model_selection import EpochSearchCV, InSampleSplit, OutlierKFold
 
@@ -353,14 +353,14 @@ def test_a_training_that_goes_astray_spoils_no_shorter_one(
     table, is_outlier, monkeypatch
 ):
     """A training to more than three epochs fails, as one that diverges does."""
-    record = Monitor.record
+    record = History.record
 
     def fail_late(self, *, epoch, **entry):
         if epoch > 3:
             raise NonFiniteLossError
         return record(self, epoch=epoch, **entry)
 
-    monkeypatch.setattr(Monitor, "record", fail_late)
+    monkeypatch.setattr(History, "record", fail_late)
     detector = IMAutoencoderDetector(n_estimators=1, random_state=0)
     grid = {"epochs": [2, 4, 3]}
     params = {"cv": CV, "scoring": AUC}

@@ -7,10 +7,10 @@ import skim._training._checks
 from skim import IMAutoencoderDetector, ODIMDetector
 
 DETECTORS = [
-    ODIMDetector(n_estimators=6, patience=15, epochs=60),
-    ODIMDetector(n_estimators=3, n_importance=3, patience=20, epochs=20),
-    ODIMDetector(n_estimators=1, patience=20, epochs=20),
-    ODIMDetector(n_estimators=3, patience=20, epochs=20, stopping="entropy"),
+    ODIMDetector(n_estimators=6, patience_updates=15, epochs=60),
+    ODIMDetector(n_estimators=3, n_importance=3, patience_updates=20, epochs=20),
+    ODIMDetector(n_estimators=1, patience_updates=20, epochs=20),
+    ODIMDetector(n_estimators=3, patience_updates=20, epochs=20, stopping="entropy"),
     ODIMDetector(n_estimators=3, epochs=5, stopping=None),
     IMAutoencoderDetector(n_estimators=3, epochs=12),
     IMAutoencoderDetector(n_estimators=1, epochs=12),

@@ -110,7 +110,7 @@ def test_a_training_that_cannot_choose_yet_is_not_over(table):
     [
         (20, {}, 10),  # five passes an epoch
         (20, {"updates_per_epoch": 50}, 4),  # not before losses are truncated
-        (20, {"warmup_epochs": 40}, 41),
+        (20, {"truncate_after": 40}, 41),
         (20, {"min_epochs": 13}, 13),
         (256, {"max_batch_size": 128}, 20),  # two and a half an epoch
         (100_000, {}, 25),
