@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from numbers import Integral, Real
@@ -19,6 +20,7 @@ from skim import _nets as nets
 from skim._detectors._callbacks import CallbackSupportMixin, FitCallbacks
 from skim._detectors._ema import EMAWarmStart
 from skim._detectors._explaining import ExplainMixin
+from skim._detectors._gaps import fill_gaps, typical_losses
 from skim._detectors._scaling import InputScaler
 from skim._detectors._verdict import ThresholdMixin, threshold
 from skim._training._history import History
@@ -39,7 +41,11 @@ from skim._utils import (
     sum_members,
 )
 
-N_TYPICAL_ROWS = 1024  # of the training data, whose contributions tell what is usual
+N_TYPICAL_ROWS = 2048  # of the training data, kept to tell what is usual
+# Loss of a cell per length of its column's tail beyond the tail: about that of half the
+# range of a squashed column, under the smallest variance that a network can have.
+FAR_LOSS = 50.0
+VALIDATION = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 
 
 class DivergedError(ValueError):
@@ -107,7 +113,7 @@ class IMDetector(
 
     def _new_scaler(self, n_features):
         """Return what scales the features for the network."""
-        return InputScaler(self.scaling)
+        return InputScaler(self.scaling, far_loss=FAR_LOSS)
 
     def _kept_stages(self, stage):
         """Return the stages whose states count if training ends with `stage`."""
@@ -145,19 +151,22 @@ class IMDetector(
             FitCallbacks(self, X, y) if hasattr(self, "_skl_callbacks") else None
         )
         past = past_run(self) if self.warm_start else None
-        X = self._validate(X, reset=past is None, ensure_min_samples=2)
+        X = validate_data(
+            self, X, reset=past is None, ensure_min_samples=2, **VALIDATION
+        )
         # A fit that fails must not leave a detector that counts as fitted.
         vars(self).pop("offset_", None)
         self.device_ = nets.resolve_device(self.device)
         if past is None:
-            self._scaler = self._new_scaler(X.shape[1]).fit(X)
-            self._network_params = self._shape_params(X.shape[1])
+            self._set_up(X)
         total = self.epochs if self._entries_are_epochs else None
         if callbacks is not None:
             callbacks.begin(total)
         with nets.compute(effective_n_jobs(self.n_jobs)):
-            rows = self._scaler.transform(X)
-            run = self._new_run(rows, past)
+            rows = self._scaler.scale(X)
+            self._sample = rows.values[evenly_spaced(len(rows), N_TYPICAL_ROWS)]
+            self._loss_ranges: list = []
+            run = self._new_run(rows.values, past)
             if self.store_stages or self.warm_start:
                 past_stages = None if past is None else self._stages
                 run.stages = StageLog(self.n_estimators, past_stages)
@@ -196,15 +205,28 @@ class IMDetector(
             callbacks.end()
         return rows
 
-    def _new_run(self, rows, past=None):
+    def _set_up(self, X):
+        """Learn how to scale the features, and which network they need."""
+        self._scaler = self._new_scaler(X.shape[1]).fit(X)
+        is_empty = self._scaler.n_known_ == 0
+        if is_empty.any():
+            if is_empty.all():
+                raise ValueError("X has no values: all its cells are missing.")
+            names = getattr(self, "feature_names_in_", np.arange(len(is_empty)))
+            found = ", ".join(map(str, names[is_empty][:5]))
+            warnings.warn(
+                f"Columns without any value are ignored: {found}.", stacklevel=5
+            )
+        fill = self._scaler.fill()
+        self._network_params = self._shape_params(X.shape[1]) | {"fill": fill}
+
+    def _new_run(self, values, past=None):
         """Return a training run on scaled data that is about to start, or to resume."""
         seed = own_random_state(self.random_state).randint(2**31 - 1)
         generator = nets.seeded_generator(seed, self.device_)
-        data = nets.as_tensor(rows, self.device_)
-        if not data.isfinite().all():
-            raise ValueError(
-                "X contains NaN or infinity; fill in or drop those values."
-            )
+        data = nets.as_tensor(values, self.device_)
+        if data.isinf().any():
+            raise ValueError("X contains infinity; replace or drop those values.")
         shape = self._shape()
         weights = shape.weights.uniform(self.n_estimators, generator)
         if past is None:
@@ -227,12 +249,20 @@ class IMDetector(
         """Keep the snapshots, score the training data and set the threshold."""
         weights, statistics = zip(*snapshots, strict=True)
         self.weights_, self._statistics = np.stack(weights), np.stack(statistics)
-        self.training_scores_ = self._score_samples(rows, fitting=True)
-        if not np.isfinite(self.training_scores_).all():
+        scores = self._network_scores(rows.values, fitting=True)
+        if not np.isfinite(scores).all():
             raise self._diverged()
         sample = evenly_spaced(len(rows), N_TYPICAL_ROWS)
-        self.typical_contributions_ = self._contributions(rows[sample]).mean(axis=0)
+        self._learn_typical(rows.values[sample], scores[sample])
+        self.training_scores_ = self._completed(scores, rows)
         self.offset_ = threshold(self.training_scores_, self.contamination)
+
+    def _learn_typical(self, sample, scores):
+        """Keep a sample of the rows, and what is typical in their losses."""
+        self._sample = sample
+        self.typical_contributions_, self._typical_rest = typical_losses(
+            self._contributions(sample), -scores, ~np.isnan(sample)
+        )
 
     def _as_if_fitted(self, run, rows):
         """Return the attributes of a detector whose training ended here."""
@@ -255,8 +285,36 @@ class IMDetector(
             f"Lower learning_rate (now {self.learning_rate}) and fit again."
         )
 
+    def set_contamination(self, contamination: float | str) -> Self:
+        """Set the threshold anew, without training again.
+
+        Parameters
+        ----------
+        contamination : "auto" or float
+            Share of outliers in the training data, in (0, 0.5].
+
+        Returns
+        -------
+        self : object
+            The detector, with its `contamination` and `offset_` changed.
+        """
+        check_is_fitted(self, "offset_")
+        before = self.contamination
+        try:
+            self.set_params(contamination=contamination)._validate_params()
+        except ValueError:
+            self.contamination = before
+            raise
+        self.offset_ = threshold(self.training_scores_, contamination)
+        return self
+
     def __sklearn_is_fitted__(self):
         return hasattr(self, "offset_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     # Scoring -------------------------------------------------------------------
 
@@ -275,7 +333,10 @@ class IMDetector(
         """
         rows = self._scaled(X)
         with nets.compute(effective_n_jobs(self.n_jobs)):
-            return self._score_samples(rows)
+            scores = self._network_scores(rows.values)
+        if rows.missing is not None or rows.far is not None:
+            scores = self._completed(scores, rows)
+        return finite(scores, nan=-FLOAT32_MAX)
 
     def staged_score_samples(self, X: ArrayLike) -> Iterator[NDArray[np.float64]]:
         """Score rows as if training had ended earlier, for each stage of it.
@@ -313,19 +374,10 @@ class IMDetector(
     def _scaled(self, X):
         """Validate rows of new data and scale them for the network."""
         check_is_fitted(self, "offset_")
-        return self._scaler.transform(self._validate(X, reset=False))
+        return self._scaler.scale(validate_data(self, X, reset=False, **VALIDATION))
 
-    def _validate(self, X, *, reset, ensure_min_samples=1):
-        return validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            reset=reset,
-            ensure_min_samples=ensure_min_samples,
-        )
-
-    def _score_samples(self, rows, fitting=False, by_member=None):
-        """Score scaled rows; in fitting, learn the ranges of the losses.
+    def _network_scores(self, values, fitting=False, by_member=None):
+        """Score the known cells of scaled rows; in fitting, learn the losses' ranges.
 
         What the snapshots of each member add to the scores is added to `by_member`, an
         array of shape (n_estimators, n_samples), if there is one.
@@ -333,10 +385,10 @@ class IMDetector(
         n_snapshots, n_members = self.weights_.shape[:2]
         if fitting:
             self._loss_ranges = []
-        total = np.zeros(len(rows))
+        total = np.zeros(len(values))
         state = self.weights_, self._statistics, self._noise
         by_snapshot = nets.snapshot_losses(
-            self._shape(), *state, rows, device=self.device_
+            self._shape(), *state, values, device=self.device_
         )
         for s, losses in enumerate(by_snapshot):
             if fitting and self.normalize_losses:
@@ -346,40 +398,62 @@ class IMDetector(
             if by_member is not None:
                 by_member -= losses
             total += sum_members(losses)
-        scores = total / -(n_snapshots * n_members)
-        return scores if fitting else finite(scores, nan=-FLOAT32_MAX)
+        return total / -(n_snapshots * n_members)
+
+    def _completed(self, scores, rows):
+        """Add to the scores of known cells what missing and far cells account for."""
+        if rows.missing is not None:
+            typical = self.typical_contributions_, self._typical_rest
+            n_features = (self._scaler.n_known_ > 0).sum()
+            scores = -fill_gaps(-scores, rows.missing, *typical, n_features)
+        if rows.far is not None:
+            row, _, losses = rows.far
+            far = np.bincount(row, losses, minlength=len(scores))
+            scores = scores - self._loss_unit() * far
+        return scores
+
+    def _loss_unit(self):
+        """Return what a loss of 1 is worth in the scores."""
+        if not self._loss_ranges:
+            return 1.0
+        return np.mean([1 / width for _, width in self._loss_ranges])
 
     def _score_by_member(self, X):
         """Score rows by all members together, and by each of them alone."""
         rows = self._scaled(X)
         by_member = np.zeros((self.weights_.shape[1], len(rows)))
         with nets.compute(effective_n_jobs(self.n_jobs)):
-            scores = self._score_samples(rows, by_member=by_member)
-        by_member /= len(self.weights_)
-        return scores, finite(by_member, nan=-FLOAT32_MAX)
+            scores = self._network_scores(rows.values, by_member=by_member)
+            by_member /= len(self.weights_)
+            every = [self._completed(own, rows) for own in (scores, *by_member)]
+        scores, *by_member = finite(np.array(every), nan=-FLOAT32_MAX)
+        return scores, np.array(by_member)
 
-    def _losses(self, rows, weights, statistics, members=slice(None)):
-        """Return the losses of scaled rows, (M, n), under one state of the networks."""
+    def _losses(self, values, weights, statistics, members=slice(None)):
+        """Return the losses of scaled rows, (M, n), under one state of the networks.
+
+        Missing cells add nothing.
+        """
         noise = None if self._noise is None else self._noise[members]
         state = weights[None], statistics[None], noise
         (losses,) = nets.snapshot_losses(
-            self._shape(), *state, rows, device=self.device_
+            self._shape(), *state, values, device=self.device_
         )
         return losses
 
-    def _contributions(self, rows):
-        """Split the losses of scaled rows over their features."""
+    def _contributions(self, values):
+        """Split the losses of scaled rows over their features, 0 in missing cells."""
         member_weights = np.ones(self.weights_.shape[:2], dtype=np.float32)
         if self._loss_ranges:
             widths = np.stack([width for _, width in self._loss_ranges])
             member_weights /= widths.astype(np.float32)
-        total = np.zeros(rows.shape)
+        total = np.zeros(values.shape)
         for terms in nets.snapshot_losses(
             self._shape(),
             self.weights_,
             self._statistics,
             self._noise,
-            rows,
+            values,
             device=self.device_,
             member_weights=member_weights,
         ):

@@ -294,7 +294,10 @@ class IMAutoencoderDetector(ResumableDetector):
     def _new_scaler(self, n_features):
         # Without biases, a row at the origin is always reconstructed. It had
         # better be an ordinary row.
-        return InputScaler(self.scaling, centred=True, factor=n_features**-0.5)
+        # A far cell costs the squared error of a saturated cell for each tail's length.
+        return InputScaler(
+            self.scaling, centred=True, factor=n_features**-0.5, far_loss=1 / n_features
+        )
 
     def _update(self, run, epoch):
         weigh = nets.half_sum if self.solver == "gd" else None

@@ -9,9 +9,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
+from sklearn.utils.validation import validate_data
 
 from skim import _nets as nets
-from skim._detectors._base import IMDetector
+from skim._detectors._base import VALIDATION, IMDetector
 from skim._training._history import History
 from skim._training._resume import check_fixed, resumable
 
@@ -64,15 +65,15 @@ class ResumableDetector(IMDetector):
                 vars(self).pop(name, None)
         elif hasattr(self, "_past"):
             check_fixed(self, self._fixed_params)
-        X = self._validate(X, reset=is_first, ensure_min_samples=2)
+        X = validate_data(self, X, reset=is_first, ensure_min_samples=2, **VALIDATION)
         before = dict(vars(self))
         try:
             if is_first:
                 self.device_ = nets.resolve_device(self.device)
-                self._scaler = self._new_scaler(X.shape[1]).fit(X)
-                self._network_params = self._shape_params(X.shape[1])
+                self._set_up(X)
             else:
                 self._scaler = copy.copy(self._scaler).partial_fit(X)
+                self._network_params["fill"] = self._scaler.fill()
             with nets.compute(effective_n_jobs(self.n_jobs)):
                 self._train_on_part(X, None if is_first else self._stream_state())
         except Exception:
@@ -106,7 +107,7 @@ class ResumableDetector(IMDetector):
         for name in ("_stages", "snapshot_epochs_", "best_epoch_", "best_epochs_"):
             vars(self).pop(name, None)
         self._remember(X, run)
-        rows = self._scaler.transform(self._past["remembered"])
+        rows = self._scaler.scale(self._past["remembered"])
         self._finish(rows, [run.state()])
 
     def _one_pass(self, run):

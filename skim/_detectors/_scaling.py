@@ -1,70 +1,113 @@
-"""From a table as it comes to network inputs of about [0, 1]."""
+"""From a table to network inputs of about [0, 1]."""
 
 import copy
+from dataclasses import dataclass
 
 import numpy as np
 
 # Far beyond any training value; keeps squares of it finite in single precision.
 FAR_AWAY = 1e6
 
-# Values further from the median than so many (normal) standard deviations do not
-# count with their full size, or one of them would hide all others of its column.
+# Values further from the median than this many (normal) standard deviations are
+# clipped in the mean and standard deviation, or one would hide all others.
 REACH = 30.0
-MAX_ROWS_FOR_QUARTILES = 10_000
+MAX_ROWS_FOR_QUANTILES = 10_000
+
+# A cell is far from its column beyond 1.5 times the reach of the column's tail, which
+# is taken to be no heavier than this, and no longer than 20 standard deviations.
+FREE = 1.5
+MAX_HEAVINESS = 3.0
+MAX_TAIL = 20.0
+
+CHUNK_ROWS = 2**16  # looked at once for far cells
+
+
+@dataclass(frozen=True)
+class ScaledRows:
+    """Rows as the networks see them.
+
+    Attributes
+    ----------
+    values : ndarray of float32 of shape (n, p)
+        NaN where a cell is missing.
+    missing : ndarray of bool of shape (n, p) or None
+        The missing cells of columns that have values; None if there are none.
+    far : tuple of ndarray or None
+        Row, column and loss of the cells that lie far from their column; None if
+        there are none.
+    """
+
+    values: np.ndarray
+    missing: np.ndarray | None
+    far: tuple | None
+
+    def __len__(self):
+        return len(self.values)
 
 
 class InputScaler:
-    """Scale every feature by what the training data showed of it.
+    """Scale every feature by its distribution in the training data.
 
     Parameters
     ----------
     how : {"squash", "minmax"}
         "minmax" maps the training range to [0, 1]. "squash" maps standardised
         values z to ``tanh(z / 3)``, and that from [-1, 1] to [0, 1] unless
-        `centred`. Wild values hardly count in the mean and the standard deviation,
-        so that they do not press all others together.
+        `centred`. Extreme values hardly affect the mean and the standard deviation,
+        so they do not squeeze all others together.
     centred : bool, default=False
         Whether "squash" leaves the mean of each feature at 0.
     factor : float, default=1.0
         Applied to the result.
+    far_loss : float, default=0.0
+        Loss of a cell for every length of its column's tail that it lies beyond the
+        tail, which squashing would forget. Not used by "minmax".
     """
 
-    def __init__(self, how, *, centred=False, factor=1.0):
+    def __init__(self, how, *, centred=False, factor=1.0, far_loss=0.0):
         self.how = how
         self.centred = centred
         self.factor = factor
+        self.far_loss = far_loss
 
     def fit(self, X):
-        """Learn the range, mean and standard deviation of each feature."""
+        """Learn the range, mean, standard deviation and tail of each feature."""
         self.n_seen_ = 0
         return self.partial_fit(X)
 
     def partial_fit(self, X):
         """Learn from more rows, as if they had come together with those before.
 
-        But the wild values of each part are told by that part alone.
+        But what is extreme in each part is decided by that part alone.
         """
         past = copy.copy(self) if self.n_seen_ else None
+        self.n_known_ = len(X) - np.isnan(X).sum(axis=0)
         self._widen(X, past)
+        unit = self._to_unit(X)
         if self.how == "squash":
-            unit = _tame(self._to_unit(X))
-            self.mean_ = unit.mean(axis=0)
-            unit -= self.mean_
-            self.spread_ = _std(unit)
-            if past is not None:
-                self._merge(past, len(X))
-            self.std_ = self.spread_.copy()
-            self.std_[self.constant_ | (self.std_ == 0)] = 1.0
+            self.center_, tail, levels = _center_and_tail(unit)
+            unit = _clipped(unit)
+        self.mean_ = _mean(unit)
+        unit -= self.mean_
+        self.spread_ = _std(unit)
+        if self.how == "squash":
+            longest = np.where(levels > 2, MAX_TAIL * self.spread_, np.inf)
+            tail = np.minimum(tail, longest)
+            self.tail_ = np.where(tail > 0, tail, MAX_TAIL)
+        if past is not None:
+            self._merge(past)
+        self.std_ = self.spread_.copy()
+        self.std_[self.constant_ | (self.std_ == 0)] = 1.0
         self.n_seen_ += len(X)
         return self
 
     def _widen(self, X, past):
         # Halves, because the range of float64 data need not be a float64.
-        self.half_min_ = np.divide(X.min(axis=0), 2, dtype=np.float64)
-        self.half_max_ = np.divide(X.max(axis=0), 2, dtype=np.float64)
+        self.half_min_ = np.divide(np.fmin.reduce(X, axis=0), 2, dtype=np.float64)
+        self.half_max_ = np.divide(np.fmax.reduce(X, axis=0), 2, dtype=np.float64)
         if past is not None:
-            self.half_min_ = np.minimum(self.half_min_, past.half_min_)
-            self.half_max_ = np.maximum(self.half_max_, past.half_max_)
+            self.half_min_ = np.fmin(self.half_min_, past.half_min_)
+            self.half_max_ = np.fmax(self.half_max_, past.half_max_)
         self.half_range_ = self.half_max_ - self.half_min_
         # What varies by no more than rounding is constant; its size is its scale.
         size = np.abs(self.half_min_)
@@ -72,22 +115,38 @@ class InputScaler:
         scale = np.where(size > 0, size, 1.0)
         self.half_range_[self.constant_] = scale[self.constant_]
 
-    def _merge(self, past, n_new):
-        """Merge the moments of past rows with those of new ones."""
+    def _merge(self, past):
+        """Merge what past rows showed with what new ones do."""
         factor = past.half_range_ / self.half_range_
         shift = (past.half_min_ - self.half_min_) / self.half_range_
+        n_known = past.n_known_ + self.n_known_
+        share = np.divide(
+            self.n_known_, n_known, out=np.ones(len(n_known)), where=n_known > 0
+        )
         past_mean, past_spread = shift + factor * past.mean_, factor * past.spread_
-        share = n_new / (past.n_seen_ + n_new)
         gap = self.mean_ - past_mean
-        self.mean_ = past_mean + share * gap
         # The root of a sum of squares, which themselves need not be a float64.
         within = np.hypot(
             np.sqrt(1 - share) * past_spread, np.sqrt(share) * self.spread_
         )
-        self.spread_ = np.hypot(within, np.sqrt(share * (1 - share)) * gap)
+        merged = {
+            "mean_": (past_mean, past_mean + share * gap),
+            "spread_": (
+                past_spread,
+                np.hypot(within, np.sqrt(share * (1 - share)) * gap),
+            ),
+        }
+        if self.how == "squash":
+            center, tail = shift + factor * past.center_, factor * past.tail_
+            merged["center_"] = center, center + share * (self.center_ - center)
+            merged["tail_"] = tail, tail + share * (self.tail_ - tail)
+        for name, (before, both) in merged.items():
+            now = np.where(self.n_known_ == 0, before, getattr(self, name))
+            setattr(self, name, np.where((share == 0) | (share == 1), now, both))
+        self.n_known_ = n_known
 
     def transform(self, X):
-        """Return the scaled data in single precision."""
+        """Return the scaled data in single precision, with NaN in missing cells."""
         with np.errstate(over="ignore"):
             scaled = self._to_unit(X)
             if self.how == "squash":
@@ -101,6 +160,47 @@ class InputScaler:
         scaled *= self.factor
         return scaled.astype(np.float32)
 
+    def scale(self, X):
+        """Return the scaled data, and the cells that lie far from their column."""
+        far: list = []
+        if self.how == "squash" and self.far_loss:
+            with np.errstate(over="ignore"):
+                half_center = self.half_min_ + self.half_range_ * self.center_
+                half_tail = self.half_range_ * self.tail_
+                low = 2 * (half_center - FREE * half_tail)
+                high = 2 * (half_center + FREE * half_tail)
+                for start in range(0, len(X), CHUNK_ROWS):
+                    part = X[start : start + CHUNK_ROWS]
+                    rows, columns = np.nonzero((part < low) | (part > high))
+                    distance = np.abs(part[rows, columns] / 2.0 - half_center[columns])
+                    beyond = np.minimum(distance / half_tail[columns] - FREE, FAR_AWAY)
+                    far.append((rows + start, columns, self.far_loss * beyond))
+        parts = tuple(np.concatenate(part) for part in zip(*far, strict=True))
+        values = self.transform(X)
+        missing = np.isnan(values) & (self.n_known_ > 0)
+        return ScaledRows(
+            values,
+            missing if missing.any() else None,
+            parts if parts and len(parts[0]) else None,
+        )
+
+    def fill(self):
+        """Return the scaled value that stands in for a missing cell, per column."""
+        if self.how == "squash":
+            usual = np.full(len(self.mean_), 0.0 if self.centred else 0.5)
+        else:
+            usual = np.nan_to_num(self.mean_)
+        return (usual * self.factor).astype(np.float32)
+
+    def inverse_transform(self, values, columns):
+        """Return scaled values of the given columns in the units of the data."""
+        unit = np.asarray(values, dtype=np.float64) / self.factor
+        if self.how == "squash":
+            centred = unit if self.centred else 2 * unit - 1
+            z = 3 * np.arctanh(np.clip(centred, -1 + 2e-7, 1 - 2e-7))
+            unit = z * self.std_[columns] + self.mean_[columns]
+        return 2 * (unit * self.half_range_[columns] + self.half_min_[columns])
+
     def _to_unit(self, X):
         unit = np.divide(X, 2, dtype=np.float64)
         unit -= self.half_min_
@@ -108,19 +208,71 @@ class InputScaler:
         return unit
 
 
-def _tame(X):
-    """Clip wild values, in place; columns that are mostly one value are left alone."""
-    step = max(len(X) // MAX_ROWS_FOR_QUARTILES, 1)
-    low, median, high = np.quantile(X[::step], [0.25, 0.5, 0.75], axis=0)
+def _center_and_tail(X):
+    """Return the median of each column, and how far its tail reaches from there.
+
+    Among the cells that differ from the median, this is the distance that 98 % do not
+    exceed, times its ratio to that of 90 %: about where the tail would get to in a
+    multiple of the rows. The most distant 1 % of the cells, and at least three, are
+    left out, so that absurd ones do not set their own standard. Zero for constant
+    columns. The number of distinct distances, up to 3, is returned as well.
+    """
+    X = X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
+    missing = np.isnan(X)
+    has_gaps = missing.any()
+    if has_gaps:
+        X = np.where(missing.all(axis=0), 0.0, X)
+    median = (np.nanmedian if has_gaps else np.median)(X, axis=0)
+    distances = np.abs(X - median)
+    distances.sort(axis=0)  # missing cells come last
+    n_known = len(X) - missing.sum(axis=0)
+    n_other = (distances > 0).sum(axis=0)
+    n_left_out = np.maximum(3, n_known // 100)
+
+    def at(place):
+        place = np.clip(place, 0, np.maximum(n_known - 1, 0))
+        return np.take_along_axis(distances, place[None], axis=0)[0]
+
+    def quantile(share):
+        place = np.minimum(
+            (share * (n_other - 1)).astype(int), n_other - 1 - n_left_out
+        )
+        return at(np.maximum(place, 0) + n_known - n_other)
+
+    near, far = quantile(0.90), quantile(0.98)
+    heaviness = np.divide(far, near, out=np.ones_like(far), where=near > 0)
+    levels = 2 + (at(n_known - 1) > at(n_known - n_other))
+    return median, far * np.minimum(heaviness, MAX_HEAVINESS), levels
+
+
+def _clipped(X):
+    """Clip extreme values in place, but not in columns that are mostly one value."""
+    sample = X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
+    quantile = np.quantile
+    missing = np.isnan(sample)
+    if missing.any():
+        sample, quantile = np.where(missing.all(axis=0), 0.0, sample), np.nanquantile
+    low, median, high = quantile(sample, [0.25, 0.5, 0.75], axis=0)
     reach = REACH * (high - low) / 1.349  # quartiles of the normal distribution
     reach[reach == 0] = np.inf
     return np.clip(X, median - reach, median + reach, out=X)
 
 
 def _std(deviations):
-    """Root mean square of each column, of however small numbers; uses them up."""
-    largest = np.maximum(deviations.max(axis=0), -deviations.min(axis=0))
+    """Root mean square of each column, of however small numbers; overwrites them."""
+    largest = np.fmax.reduce(np.abs(deviations), axis=0)
     largest[largest == 0] = 1.0
     deviations /= largest
     np.square(deviations, out=deviations)
-    return largest * np.sqrt(deviations.mean(axis=0))
+    return largest * np.sqrt(_mean(deviations))
+
+
+def _mean(X):
+    """Return the mean of the known cells of each column, NaN if there are none."""
+    mean = X.mean(axis=0)
+    if np.isnan(mean).any():
+        known = ~np.isnan(X)
+        n_known = known.sum(axis=0)
+        total = np.where(known, X, 0.0).sum(axis=0)
+        mean = np.divide(total, n_known, out=mean, where=n_known > 0)
+    return mean

@@ -1,4 +1,4 @@
-"""From scores to a threshold and labels."""
+"""From scores to a threshold, labels and probabilities."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import OutlierMixin
 
-from skim._training._mixture import split_point
+from skim._utils import evenly_spaced
+
+EXPECTED_SHARE = 0.0125  # of outliers, where the losses give no hint
+SHARES = (0.005, 0.3)  # smallest and largest share of outliers considered
+WINDOW = 1.25  # the spacing at a share is measured from share / 1.25 to share * 1.25
+LINEAR_REACH = 3.0  # interquartile ranges above the median until gaps count less
+MAX_VALUES = 10_000  # beyond this, evenly spaced order statistics stand for all
+MIN_VALUES = 4  # fewer losses show nothing
 
 
 class ThresholdMixin(OutlierMixin):
@@ -78,6 +86,26 @@ class ThresholdMixin(OutlierMixin):
         """
         return np.where(self.score_samples(X) < self.offset_, -1, 1)
 
+    def outlier_probability(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Map the scores of rows to [0, 1], with one half at the threshold.
+
+        The odds of a row are how much rarer its score is than the threshold, if the
+        scores of the training data fall off exponentially from their median: a row
+        with 0.9 is nine times as rare as one at the threshold. This is a convenient
+        scale, not a calibrated frequency of outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples,)
+            Above one half for outliers, below for inliers.
+        """
+        return probability(self.score_samples(X), self.offset_, self.training_scores_)
+
 
 def threshold(scores, contamination):
     """Return the score below which a row is an outlier.
@@ -87,15 +115,88 @@ def threshold(scores, contamination):
     scores : ndarray of shape (n,)
         Of the training data.
     contamination : "auto" or float
-        The share of outliers.
+        The share of outliers. With "auto", see :func:`auto_share`.
     """
-    if contamination == "auto":
-        return max(-split_point(-scores), scores.min())
-    n_outliers = int(contamination * len(scores) + 0.5)
+    n_outliers = (
+        int(contamination * len(scores) + 0.5) if contamination != "auto" else 0
+    )
+    if contamination == "auto" and len(scores) >= MIN_VALUES and np.ptp(scores) > 0:
+        n_values = min(len(scores), MAX_VALUES)
+        places = evenly_spaced(len(scores), n_values)
+        losses = -np.sort(scores)[places]
+        n_thinned = _above_widest_gap(losses, auto_share(losses) * n_values)
+        if n_thinned:
+            return between(-losses[n_thinned - 1], -losses[n_thinned])
     if n_outliers == 0:
         return scores.min()
     lowest = np.partition(scores, [n_outliers - 1, n_outliers])
     return between(lowest[n_outliers - 1], lowest[n_outliers])
+
+
+def auto_share(losses):
+    r"""Estimate the share of outliers among losses, sorted from the largest down.
+
+    Losses alone cannot tell whether their upper tail is made of outliers: inliers have
+    heavy tails and small groups of their own. What they show is where the tail is
+    sparse; this balances it against the share of outliers to expect.
+
+    Let :math:`q(u)` be the loss exceeded by a share :math:`u` of the rows. Its spacing
+    :math:`s(u) = q(u / 1.25) - q(1.25 u)` is constant for an exponential tail and peaks
+    where a group of rows stands apart. The estimate is the geometric mean of all shares
+    from 0.5 % to 30 %, weighted by
+
+    .. math:: w(u) = \left[s(u) \min(u / u_0, u_0 / u)\right]^2
+
+    with :math:`u_0` = 1.25 %. Losses count as :math:`\log(1 + e / (3\,\mathrm{IQR}))`,
+    where :math:`e` is the excess over the median, and the largest 0.5 % as if they were
+    equal, so that a few gigantic losses, themselves outliers, do not decide about other
+    rows.
+    """
+    n = len(losses)
+    quarter = losses / 4  # the difference of two float64 need not be one
+    lower, median, upper = np.quantile(quarter, [0.25, 0.5, 0.75])
+    spread = upper - lower if upper > lower else quarter[0] - quarter[-1]
+    with np.errstate(over="ignore"):
+        excess = np.maximum(quarter - median, 0) / spread / LINEAR_REACH
+    heights = np.log1p(np.minimum(excess, np.finfo(np.float64).max))
+    n_levelled = int(np.ceil(SHARES[0] * n))
+    heights[:n_levelled] = heights[n_levelled - 1]
+    log_ranks = np.log((np.arange(n) + 0.5) / n)
+    log_shares = np.linspace(*np.log(SHARES), 100)
+    above = np.interp(log_shares - np.log(WINDOW), log_ranks, heights)
+    spacings = above - np.interp(log_shares + np.log(WINDOW), log_ranks, heights)
+    # Less than half a row cannot be seen: assume a spacing that is no evidence.
+    visible = log_shares >= log_ranks[0]
+    spacings[~visible] = np.median(spacings[visible])
+    weights = (spacings * np.exp(-np.abs(log_shares - np.log(EXPECTED_SHARE)))) ** 2
+    return np.exp(np.average(log_shares, weights=weights)) if weights.any() else 0.0
+
+
+def _above_widest_gap(losses, n_outliers):
+    """Return how many losses lie above the widest gap near so many."""
+    first = max(int(np.ceil(n_outliers / WINDOW)), 1)
+    last = min(int(n_outliers * WINDOW), len(losses) - 1)
+    if last < first:
+        return int(np.rint(n_outliers))
+    gaps = losses[first - 1 : last] / 2 - losses[first : last + 1] / 2
+    return first + int(np.argmax(gaps))
+
+
+def probability(scores, offset, training_scores):
+    """Map scores to [0, 1] by how rare they are beside the threshold `offset`.
+
+    The training scores are taken to fall off exponentially from their median to the
+    threshold, or to the lower quartile if that is lower.
+    """
+    lowest, quartile, median = np.quantile(training_scores, [0.0, 0.25, 0.5])
+    end = min(max(offset, lowest), quartile)
+    share = np.mean(training_scores < end)
+    share = np.clip(share, 0.5 / len(training_scores), 0.25)
+    scale = (median - end) / np.log(0.5 / share)
+    with np.errstate(over="ignore"):
+        if scale > 0:
+            return expit((offset - scores) / scale)
+        return np.heaviside(offset - scores, 0.5)
 
 
 def between(below, above):

@@ -3,7 +3,7 @@
 import torch
 
 from skim._nets import _memory
-from skim._nets._memory import Layout, Workspace
+from skim._nets._memory import Layout, Workspace, fill_terms, filled
 
 
 class AutoencoderShape:
@@ -19,12 +19,15 @@ class AutoencoderShape:
         The function phi.
     train_decoder : bool, default=True
         Whether the decoder is trained.
+    fill : ndarray of shape (n_features,), default=None
+        What the networks see in place of missing cells; None if there are none.
     """
 
-    def __init__(self, n_features, n_hidden, activation, train_decoder=True):
+    def __init__(self, n_features, n_hidden, activation, train_decoder=True, fill=None):
         self.n_features = n_features
         self.activation = activation
         self.train_decoder = train_decoder
+        self.fill = fill
         self.widest = max(n_features, n_hidden)
         self.weights = Layout(
             {"encode": (n_hidden, n_features), "decode": (n_features, n_hidden)}
@@ -42,7 +45,7 @@ class AutoencoderShape:
         """Make fixed members of the given state, ready for `losses`."""
         return self.weights.views(weights)
 
-    def losses(self, folded, x, workspace, *, terms=False):
+    def losses(self, folded, x, workspace, *, terms=False, gaps="nothing"):
         """Squared reconstruction errors of rows under fixed members.
 
         Parameters
@@ -55,14 +58,21 @@ class AutoencoderShape:
         workspace : Workspace
         terms : bool, default=False
             Whether to return what each feature adds to the loss as well.
+        gaps : {"nothing", "mean"}, default="nothing"
+            What missing cells add to the loss: nothing, or the mean of their feature
+            over the other rows.
 
         Returns
         -------
         losses : Tensor of shape (M, C)
         feature_terms : Tensor of shape (M, p, C), only if `terms`
         """
+        x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
         _, residual = self.reconstruct(folded, x, workspace)
         squares = residual.square_()
+        if missing is not None:
+            missing = missing.expand(len(squares), -1, -1)
+            fill_terms(squares.unsqueeze(2), missing.unsqueeze(2), gaps)
         losses = squares.sum(1)
         return (losses, squares) if terms else losses
 
@@ -83,10 +93,14 @@ class AutoencoderShape:
 
         As of a :class:`VAEShape`, but without statistics and noise.
         """
+        x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
         hidden = linear("encode", x)
         if self.activation != "identity":
             hidden = getattr(torch, self.activation)(hidden)
-        return (linear("decode", hidden) - x).square().sum(1)
+        squares = (linear("decode", hidden) - x).square()
+        if missing is not None:
+            squares = squares.masked_fill(missing, 0.0)
+        return squares.sum(1)
 
 
 class StackedAutoencoder:
@@ -102,16 +116,22 @@ class StackedAutoencoder:
     def __init__(self, shape, weights):
         self.shape = shape
         self.weights = weights
+        self.has_gaps = False  # whether batches may have missing cells
         self.statistics = weights.new_empty(len(weights), 0)
         self._workspace = Workspace(weights.device)
         self._views = shape.weights.views(weights)
 
     def forward(self, x):
         """Losses ``||x - F(x)||²`` of a batch of shape (M, p, B), and a cache."""
+        x, missing = filled(x, self.shape.fill) if self.has_gaps else (x, None)
         hidden, residual = self.shape.reconstruct(self._views, x, self._workspace)
+        if missing is not None:
+            residual.masked_fill_(missing, 0.0)
         scratch = self._workspace.take("scratch", *residual.shape)
-        losses = torch.mul(residual, residual, out=scratch).sum(1)
-        return losses, (x, hidden, residual)
+        squares = torch.mul(residual, residual, out=scratch)
+        if missing is not None:
+            fill_terms(squares.unsqueeze(2), missing.unsqueeze(2), "mean")
+        return squares.sum(1), (x, hidden, residual)
 
     def backward(self, cache, row_weights, grad):
         """Write the gradient of ``(row_weights * losses).sum()`` into `grad`."""

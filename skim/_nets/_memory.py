@@ -84,6 +84,32 @@ def seeded_generator(seed, device):
 device_or_cpu = functools.partial(resolve_device, or_cpu=True)
 
 
+def filled(x, fill):
+    """Fill the gaps of rows; return the rows, and where the gaps were.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., p, C)
+        With NaN in missing cells.
+    fill : ndarray of shape (p,)
+    """
+    missing = x.isnan()
+    return x.where(~missing, as_tensor(fill, x.device).unsqueeze(1)), missing
+
+
+def fill_terms(terms, missing, gaps):
+    """Set what missing cells add to the loss, in place.
+
+    Nothing, or the mean over the other rows, of the same member and feature. Both
+    tensors are of shape (M, p, K, B), but K is 1 in `missing`.
+    """
+    terms.masked_fill_(missing, 0.0)
+    if gaps == "mean":
+        n_known = (~missing).sum((2, 3), keepdim=True).clamp_(min=1)
+        total = terms.sum((2, 3), keepdim=True)
+        terms.add_(total.div_(n_known * terms.shape[2]) * missing)
+
+
 class Layout(dict):
     """Maps the name of each array of a member to its shape.
 

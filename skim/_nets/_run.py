@@ -47,6 +47,7 @@ class Run:
 
     def __init__(self, shape, weights, optimiser, X, generator, noise=None):
         self.network = shape.stack(weights, generator)
+        self.network.has_gaps = bool(X.isnan().any())
         self.optimiser = optimiser
         self.noise = noise
         self.n_rows = len(X)
@@ -108,7 +109,7 @@ class Run:
         """Losses of `x`, of shape (p, C) or (M, p, C), in evaluation mode."""
         network = self.network
         folded = network.shape.fold(network.weights, network.statistics, self.noise)
-        return network.shape.losses(folded, x, self._workspace)
+        return network.shape.losses(folded, x, self._workspace, gaps="mean")
 
     def losses_at(self, states, rows):
         """Return the losses, (S, M, n), of rows at several states of the run.
@@ -135,7 +136,7 @@ class Run:
             x = rows[0] if rows[0].ndim == 2 else torch.cat(rows[chosen])
             codes = None if noise is None else noise.repeat(len(states[chosen]), 1, 1)
             folded = shape.fold(weights, statistics, codes)
-            losses.append(shape.losses(folded, x, self._workspace))
+            losses.append(shape.losses(folded, x, self._workspace, gaps="mean"))
             self.check_finite(losses[-1], weights)
         return torch.cat(losses).unflatten(0, (-1, n_members))
 
@@ -154,7 +155,9 @@ class Run:
     def draw_points(self, size):
         """Draw points, of shape (p, size), uniformly from the box around all rows."""
         X, generator = self._stream.X, self._stream.generator
-        low, high = (bound.unsqueeze(1) for bound in X.aminmax(dim=0))
+        # Columns without any value have none in the points either.
+        low = X.nan_to_num(nan=math.inf).amin(0).unsqueeze(1)
+        high = X.nan_to_num(nan=-math.inf).amax(0).unsqueeze(1)
         share = torch.rand(
             X.shape[1], size, generator=generator, dtype=X.dtype, device=X.device
         )

@@ -12,7 +12,7 @@ import math
 import torch
 
 from skim._nets import _memory
-from skim._nets._memory import Layout, Workspace
+from skim._nets._memory import Layout, Workspace, fill_terms, filled
 
 EPS = 1e-4  # added to batch variances
 MOMENTUM = 0.1  # of the running batch statistics
@@ -36,13 +36,17 @@ class VAEShape:
         Width of the latent code.
     n_samples : int, default=1
         Number of latent codes per row.
+    fill : ndarray of shape (n_features,), default=None
+        What the networks see in place of missing cells, which are NaN in the data;
+        None if there are none.
     """
 
-    def __init__(self, n_features, hidden, n_latent, n_samples=1):
+    def __init__(self, n_features, hidden, n_latent, n_samples=1, fill=None):
         wide, narrow = hidden
         self.n_features = n_features
         self.n_latent = n_latent
         self.n_samples = n_samples
+        self.fill = fill
         self.widest = max(2 * n_features, wide)
         self.widths = dict(zip(BLOCKS, (wide, narrow, narrow, wide), strict=True))
         # The two heads stack the rows of their mean upon those of their
@@ -97,7 +101,7 @@ class VAEShape:
             folded[f"{name}_bias"] = -running[f"{name}_mean"] * inv_std
         return folded
 
-    def losses(self, folded, x, workspace, *, terms=False):
+    def losses(self, folded, x, workspace, *, terms=False, gaps="nothing"):
         """Losses of rows under fixed members.
 
         Parameters
@@ -110,6 +114,9 @@ class VAEShape:
         workspace : Workspace
         terms : bool, default=False
             Whether to return what each feature adds to the loss as well.
+        gaps : {"nothing", "mean"}, default="nothing"
+            What missing cells add to the loss: nothing, or the mean of their feature
+            over the other rows.
 
         Returns
         -------
@@ -119,6 +126,7 @@ class VAEShape:
         """
         noise = folded["noise"]
         n_members, n_latent, n_samples = noise.shape
+        x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
         x = x.expand(n_members, -1, -1)
         n_rows = x.shape[2]
         take = workspace.take
@@ -145,6 +153,9 @@ class VAEShape:
         squared.square_()
         precision = torch.neg(v, out=take("precision", *v.shape)).exp_().view(shape)
         per_feature = v.view(shape).addcmul_(squared, precision, value=0.5)
+        if missing is not None:
+            missing = missing.expand(n_members, -1, -1).unsqueeze(2)
+            fill_terms(per_feature, missing, gaps)
 
         log_ratio = per_feature.sum(1).neg_()
         log_ratio += 0.5 * noise.square().sum(1).unsqueeze(2)
@@ -172,6 +183,7 @@ class VAEShape:
         losses : Tensor of shape (M, C)
         """
         running = self.statistics.views(statistics)
+        x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
 
         def block(name, inputs):
             centred = linear(name, inputs) - running[f"{name}_mean"]
@@ -188,6 +200,8 @@ class VAEShape:
         m, v = head("output", block("decode_2", block("decode_1", z.flatten(2))))
         m, v = (part.unflatten(2, z.shape[2:]) for part in (m.sigmoid(), v))
         per_feature = v + 0.5 * (x.unsqueeze(2) - m).square() * (-v).exp()
+        if missing is not None:
+            per_feature = per_feature.masked_fill(missing.unsqueeze(2), 0.0)
         log_ratio = 0.5 * (noise.square().sum(1).unsqueeze(2) - z.square().sum(1))
         log_ratio = log_ratio + 0.5 * log_var.sum(1).unsqueeze(1) - per_feature.sum(1)
         return math.log(noise.shape[2]) - torch.logsumexp(log_ratio, dim=1)
@@ -209,6 +223,7 @@ class StackedVAE:
         self.shape = shape
         self.weights = weights
         self.generator = generator
+        self.has_gaps = False  # whether batches may have missing cells
         self.statistics = weights.new_zeros(len(weights), shape.statistics.size)
         for name, view in shape.statistics.views(self.statistics).items():
             view.fill_(1.0 if name.endswith("_var") else 0.0)
@@ -219,6 +234,7 @@ class StackedVAE:
         """Return a stack of only the given members, in their present state."""
         chosen = StackedVAE(self.shape, self.weights[members], self.generator)
         chosen.statistics = self.statistics[members]
+        chosen.has_gaps = self.has_gaps
         return chosen
 
     def forward(self, x):
@@ -234,10 +250,11 @@ class StackedVAE:
         cache : dict
             For one call of `backward`, before the next `forward`.
         """
+        x, missing = filled(x, self.shape.fill) if self.has_gaps else (x, None)
         n_members, n_features, n_rows = x.shape
         n_samples, n_latent = self.shape.n_samples, self.shape.n_latent
         w, take = self._views, self._workspace.take
-        cache = {"x": x}
+        cache = {"x": x, "missing": missing}
         batch_statistics: list = []
 
         def block(name, inputs):
@@ -266,11 +283,16 @@ class StackedVAE:
         v = torch.clamp(v_raw, *LOG_VAR_RANGE, out=take("v", *v_raw.shape)).view(shape)
         residual = take("residual", *shape)
         torch.sub(x.unsqueeze(2), m.view(shape), out=residual)
+        if missing is not None:
+            residual.masked_fill_(missing.unsqueeze(2), 0.0)
         slope = torch.neg(v, out=take("slope", *shape)).exp_().mul_(residual)
         square = residual.mul_(slope)
         cache["output"] = h, m, v_raw, slope, square
 
-        log_ratio = v.add_(square, alpha=0.5).sum(1).neg_()
+        terms = v.add_(square, alpha=0.5)
+        if missing is not None:
+            fill_terms(terms, missing.unsqueeze(2), "mean")
+        log_ratio = terms.sum(1).neg_()
         squared_z = torch.mul(z, z, out=take("scratch", *z.shape)).sum(1)
         log_ratio.add_(squared_noise.sub_(squared_z), alpha=0.5)
         log_ratio.add_(log_var.sum(1).unsqueeze(1), alpha=0.5)
@@ -326,6 +348,11 @@ class StackedVAE:
         slope.mul_(output_coef).neg_()
         _memory.sigmoid_backward(slope, m, grad_input=grad_m)
         torch.addcmul(output_coef, square, output_coef, value=-0.5, out=grad_v)
+        if cache["missing"] is not None:
+            missing = cache["missing"].unsqueeze(2)
+            missing = missing.expand(-1, -1, self.shape.n_samples, -1).flatten(2)
+            missing = missing if columns is None else _gather(missing, columns)
+            grad_v.masked_fill_(missing, 0.0)
         _memory.hardtanh_backward(grad_v, v_raw, *LOG_VAR_RANGE, grad_input=grad_v)
         g["output_bias"] = grad_v.sum(2)
         grad_h = linear_backward("output", h, grad_out)

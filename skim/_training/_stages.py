@@ -69,7 +69,7 @@ def keep_stages(detector, log, rows):
     detector._stages = stages = log.export()
     if detector.normalize_losses:
         ranges = [
-            member_ranges(_losses_at(detector, stage, rows))
+            member_ranges(_losses_at(detector, stage, rows.values))
             for stage in range(len(stages["index"]))
         ]
         stages["ranges"] = np.array(ranges)
@@ -90,7 +90,8 @@ def staged_scores(detector, rows, stages=None, *, raw=False):
             if k - 1 in totals and np.array_equal(index[k], index[k - 1]):
                 totals[k] = totals[k - 1]
             else:
-                totals[k] = sum_members(_losses_at(detector, k, rows, rescale=True))
+                losses = _losses_at(detector, k, rows.values, rescale=True)
+                totals[k] = sum_members(losses)
         # Later stages never look back further than this one.
         for k in [k for k in totals if k < kept[0]]:
             del totals[k]
@@ -98,14 +99,35 @@ def staged_scores(detector, rows, stages=None, *, raw=False):
         for k in kept:
             total += totals[k]
         scores = total / -(len(kept) * index.shape[1])
+        if rows.missing is not None or rows.far is not None:
+            scores = _completed_at(detector, kept, scores, rows)
         yield scores if raw else finite(scores, nan=-FLOAT32_MAX)
 
 
-def _losses_at(detector, stage, rows, rescale=False):
+def _completed_at(detector, kept, scores, rows):
+    """Add what missing and far cells account for, as if training had ended there."""
+    earlier = _with_states(detector, kept)
+    if rows.missing is not None:
+        sample = detector._sample
+        earlier._learn_typical(sample, earlier._network_scores(sample))
+    return earlier._completed(scores, rows)
+
+
+def _with_states(detector, kept):
+    """Return a copy of the detector with the states of some stages as its snapshots."""
+    stages = detector._stages
+    places = stages["index"][kept]
+    earlier = copy.copy(detector)
+    earlier.weights_, earlier._statistics = (stages[k][places] for k in STATE)
+    earlier._loss_ranges = list(stages["ranges"][kept]) if "ranges" in stages else []
+    return earlier
+
+
+def _losses_at(detector, stage, values, rescale=False):
     """Return the losses of scaled rows, (M, n), at the end of a stage."""
     stages = detector._stages
     members = stages["index"][stage]
-    losses = detector._losses(rows, *(stages[k][members] for k in STATE))
+    losses = detector._losses(values, *(stages[k][members] for k in STATE))
     if rescale and detector.normalize_losses:
         return rescaled(losses, stages["ranges"][stage])
     return losses
@@ -119,13 +141,13 @@ def detector_at(detector, epochs, rows):
     detector : IMDetector
         Trained, with its stages kept.
     epochs : int
-    rows : ndarray of shape (n, p)
-        The scaled training data.
+    rows : ScaledRows
+        The training data.
     """
     stage = stage_after(detector, epochs)
-    earlier = copy.copy(detector)
-    stages, kept = detector._stages, detector._kept_stages(stage)
-    index = stages["index"]
+    kept = detector._kept_stages(stage)
+    earlier = _with_states(detector, kept)
+    stages, index = detector._stages, detector._stages["index"]
     earlier.epochs = epochs
     earlier.history_ = {k: v[: stage + 1] for k, v in detector.history_.items()}
     earlier._stages = stages | {"index": index[: stage + 1]}
@@ -137,8 +159,8 @@ def detector_at(detector, epochs, rows):
     if hasattr(detector, "snapshot_epochs_"):
         earlier.snapshot_epochs_ = np.array(kept) + 1
         earlier.best_epoch_ = kept[-1] + 1
-    weights, statistics = (stages[k][index[kept]] for k in STATE)
-    earlier._finish(rows, list(zip(weights, statistics, strict=True)))
+    states = zip(earlier.weights_, earlier._statistics, strict=True)
+    earlier._finish(rows, list(states))
     return earlier
 
 

@@ -177,7 +177,7 @@ class _Recorder:
         self.entries = []
 
     def __call__(self, run, rows):
-        losses = self.detector._losses(rows, *run.state(), run.members)
+        losses = self.detector._losses(rows.values, *run.state(), run.members)
         self.entries.append(self._entry(losses.mean(axis=0)))
 
     def _entry(self, losses):

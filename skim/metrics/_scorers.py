@@ -134,8 +134,8 @@ def _scores(estimator, X):
 def _scores_and_reference(estimator, X):
     """Score rows, and points drawn uniformly from the box around them."""
     detector, X = _last_step_and_data(estimator, X)
-    values = check_array(X, dtype=np.float64)
-    low, high = values.min(axis=0), values.max(axis=0)
+    values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     # Not high - low, which need not be a float64.
     share = np.random.RandomState(SEED).uniform(size=(N_REFERENCE, values.shape[1]))
     points = low * (1 - share) + high * share

@@ -9,9 +9,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import validate_data
 
 from skim import _nets as nets
-from skim._detectors._base import DivergedError, IMDetector
+from skim._detectors._base import VALIDATION, DivergedError, IMDetector
+from skim._detectors._scaling import ScaledRows
 from skim._training._stages import detector_at, stage_after, staged_scores
 from skim._utils import FLOAT32_MAX, evenly_spaced, finite
 
@@ -77,7 +79,8 @@ class EpochTrainer(BaseEstimator):
         self.rows_ = detector._fit(X, y, finish=False, **params)
         self.detector_ = detector
         sample = evenly_spaced(len(self.rows_), MAX_CHECKED_ROWS)
-        checked = self._staged_scores(self.rows_[sample])
+        sample = ScaledRows(self.rows_.values[sample], None, None)
+        checked = self._staged_scores(sample)
         self.is_finite_ = {e: np.isfinite(s).all() for e, s in checked.items()}
 
     def _fit_each(self, X, y, **params):
@@ -100,7 +103,8 @@ class EpochTrainer(BaseEstimator):
         if self.preparation_ is not None:
             X = self.preparation_.transform(X)
         detector = self.detector_
-        rows = detector._scaler.transform(detector._validate(X, reset=False))
+        valid = validate_data(detector, X, reset=False, **VALIDATION)
+        rows = detector._scaler.scale(valid)
         for epochs, scores in self._staged_scores(rows).items():
             error = None if self.is_finite_[epochs] else detector._diverged()
             yield epochs, error or finite(scores, nan=-FLOAT32_MAX)

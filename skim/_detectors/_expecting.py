@@ -1,0 +1,220 @@
+"""What to expect in a cell, given the other cells of its row."""
+
+import numpy as np
+
+from skim._utils import evenly_spaced
+
+N_NEIGHBOURS = 50
+MAX_FEATURES = 512  # wider tables do without the linear part, and with fewer rows
+N_ROWS_IF_WIDE = 512
+KEPT_SHARE = 0.9  # of the rows, the most ordinary ones, which set the correlations
+N_CONCENTRATIONS = 2
+MIN_SHRINKAGE = 0.01
+SHARE_OUTSIDE = 0.05  # of the values on either side of a range
+FAR_OUT = 3.5  # standard deviations; cells further out are not used to predict others
+MAX_DEVIATION = 6.0  # to which standardised cells are clipped in the linear part
+MAX_LEVELS = 12  # a column with no more frequent values is discrete
+
+
+class CellExpectations:
+    """Predicts cells from the other cells of their rows.
+
+    The prediction has two parts: a linear one, the conditional mean of a normal
+    distribution whose correlations are those of the more ordinary training rows, and
+    the median of its residuals in the 50 training rows that are nearest in the other
+    columns. The quantiles of the same residuals give the range. A cell is never used
+    to predict itself, and neither are cells that are missing or far outside the usual
+    values of their column.
+
+    Parameters
+    ----------
+    scaler : InputScaler
+    sample : ndarray of shape (n, p)
+        Scaled training rows, with NaN in missing cells.
+
+    Attributes
+    ----------
+    lowest, highest : ndarray of shape (p,)
+        The range of the training values that are not far out. No prediction lies
+        outside of it.
+    """
+
+    def __init__(self, scaler, sample):
+        self.scaler = scaler
+        self.is_wide = sample.shape[1] > MAX_FEATURES
+        if self.is_wide:
+            sample = sample[evenly_spaced(len(sample), N_ROWS_IF_WIDE)]
+        rows = sample.astype(np.float64)
+        missing = np.isnan(rows)
+        if missing.any():
+            known = np.where(missing.all(axis=0), 0.0, rows)
+            rows = np.where(missing, np.nanmedian(known, axis=0), rows)
+        self._learn_columns(rows)
+        self._estimate(rows)
+        if self.is_wide:
+            residuals = self._standardised(rows)
+        else:
+            for _ in range(N_CONCENTRATIONS):
+                distances = self._squared_distances(self._standardised(rows))
+                near = distances <= np.quantile(distances, KEPT_SHARE)
+                self._estimate(rows[near])
+            residuals = self._left_out_residuals(rows)
+        self._residuals = residuals.astype(np.float32)
+        self._reference = self._standardised(rows).astype(np.float32)
+
+    def predict(self, rows, columns):
+        """Predict some cells of each row.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, p)
+            Scaled rows, with NaN in missing cells.
+        columns : ndarray of int of shape (n, k)
+            Which cells of each row.
+
+        Returns
+        -------
+        expected, low, high : ndarray of shape (n, k)
+            Scaled values: the prediction, and the ends of its 90 % range.
+        """
+        rows = rows.astype(np.float64)
+        unknown = np.isnan(rows) | self.far_out(rows)
+        deviations = np.where(unknown, 0.0, self._standardised(rows))
+        nearest = self._nearest(deviations, unknown, columns)
+        linear = np.zeros(columns.shape)
+        residuals = self._residuals[nearest, columns[:, :, None]].astype(np.float64)
+        if not self.is_wide:
+            explained = deviations - deviations @ self._precision / self._diagonal
+            linear = np.take_along_axis(explained, columns, axis=1)
+            for i in np.flatnonzero(unknown.any(axis=1)):
+                for k, column in enumerate(columns[i]):
+                    weights = self._regression(column, unknown[i])
+                    linear[i, k] = deviations[i] @ weights
+                    theirs = self._reference[nearest[i, k]]
+                    residuals[i, k] = theirs[:, column] - theirs @ weights
+                    residuals[i, k] /= 1 - self._leverage[nearest[i, k]]
+        quantiles = np.quantile(
+            residuals,
+            [SHARE_OUTSIDE, 0.5, 1 - SHARE_OUTSIDE],
+            axis=-1,
+            method="weibull",  # unbiased, however few values there are
+        )
+        low, middle, high = (self._finished(linear + q, columns) for q in quantiles)
+        return middle, low, high
+
+    def far_out(self, rows):
+        """Return which cells are far out, at most half of the known cells of a row."""
+        remoteness = np.nan_to_num(self._remoteness(rows), nan=-1.0)
+        far = remoteness > FAR_OUT
+        most = (~np.isnan(rows)).sum(axis=1) // 2
+        for i in np.flatnonzero(far.sum(axis=1) > most):
+            far[i, np.argsort(-remoteness[i], kind="stable")[most[i] :]] = False
+        return far
+
+    # Learning ------------------------------------------------------------------
+
+    def _learn_columns(self, rows):
+        """Learn the usual values of each column."""
+        every = np.arange(rows.shape[1])
+        low, median, high = np.quantile(rows, [0.05, 0.5, 0.95], axis=0)
+        # Each side has a standard deviation of its own; a column that is mostly one
+        # value has that of all its values.
+        overall = np.nanstd(self.scaler.inverse_transform(rows, every), axis=0)
+        overall[~(overall > 0)] = 1.0
+        start, middle, end = (
+            self.scaler.inverse_transform(v, every) for v in (low, median, high)
+        )
+        self._middle = middle
+        self._below = np.where(low < median, (middle - start) / 1.645, overall)
+        self._above = np.where(high > median, (end - middle) / 1.645, overall)
+        usual = np.where(self._remoteness(rows) <= FAR_OUT, rows, median)
+        self.lowest, self.highest = usual.min(axis=0), usual.max(axis=0)
+        self._levels = {}
+        for column, values in enumerate(rows.T):
+            levels, counts = np.unique(values, return_counts=True)
+            frequent = counts >= max(2, 0.005 * len(values))
+            share = counts[frequent].sum() / len(values)
+            if 0 < frequent.sum() <= MAX_LEVELS and share >= 0.9:
+                self._levels[column] = levels[frequent]
+
+    def _remoteness(self, rows):
+        """Return how many standard deviations cells are from their median."""
+        every = np.arange(rows.shape[1])
+        distance = self.scaler.inverse_transform(rows, every) - self._middle
+        return np.where(distance < 0, -distance / self._below, distance / self._above)
+
+    def _estimate(self, rows):
+        """Estimate the mean, scale and shrunk correlations of complete rows."""
+        self._mean = rows.mean(axis=0)
+        scale, spread = rows.std(axis=0), self.highest - self.lowest
+        self._scale = np.where(
+            scale > 1e-6, scale, np.where(spread > 1e-6, spread, 1.0)
+        )
+        if self.is_wide:
+            return
+        deviations = self._standardised(rows)
+        ratio = (3 * rows.shape[1] / len(rows)) ** 2
+        self._shrinkage = max(MIN_SHRINKAGE, ratio / (1 + ratio))
+        correlations = deviations.T @ deviations
+        correlations *= (1 - self._shrinkage) / len(rows)
+        np.fill_diagonal(correlations, 1.0)
+        self._precision = np.linalg.inv(correlations)
+        self._diagonal = np.diag(self._precision)
+
+    def _left_out_residuals(self, rows):
+        """Return the residuals of all cells, as if their own rows were left out."""
+        deviations = self._standardised(rows)
+        residuals = deviations @ self._precision / self._diagonal
+        # How much a row counts in the regression of a column on all others.
+        weight = (1 - self._shrinkage) / len(rows)
+        distances = self._squared_distances(deviations)
+        self._leverage = np.clip(weight * distances, 0.0, 0.9)
+        distances = distances[:, None] - np.square(residuals) * self._diagonal
+        return residuals / (1 - np.clip(weight * distances, 0.0, 0.9))
+
+    def _squared_distances(self, deviations):
+        return np.einsum("ij,ij->i", deviations @ self._precision, deviations)
+
+    # Predicting ----------------------------------------------------------------
+
+    def _standardised(self, rows):
+        deviations = (rows - self._mean) / self._scale
+        return np.clip(deviations, -MAX_DEVIATION, MAX_DEVIATION)
+
+    def _regression(self, column, unknown):
+        """Return the weights of the known cells in the prediction of a column."""
+        others = np.flatnonzero(unknown)
+        sought = np.r_[column, others[others != column]]
+        rows = self._precision[sought]
+        weights = -np.linalg.solve(rows[:, sought], np.eye(len(sought))[0]) @ rows
+        weights[sought] = 0.0
+        return weights
+
+    def _nearest(self, deviations, unknown, columns):
+        """Return the training rows nearest in the known cells but the one predicted."""
+        known = (~unknown).astype(np.float32)
+        rows = deviations.astype(np.float32)
+        reference = self._reference
+        distances = known @ np.square(reference).T
+        distances -= 2 * (rows @ reference.T)  # up to a constant of each row
+        n_neighbours = max(1, min(N_NEIGHBOURS, len(reference) // 3))
+        nearest = np.empty((*columns.shape, n_neighbours), dtype=np.intp)
+        for k in range(columns.shape[1]):
+            column = columns[:, k]
+            own = np.take_along_axis(rows, column[:, None], axis=1)
+            theirs = reference.T[column]
+            without = theirs * (theirs - 2 * own)
+            without *= np.take_along_axis(known, column[:, None], axis=1)
+            order = np.argpartition(distances - without, n_neighbours - 1, axis=1)
+            nearest[:, k] = order[:, :n_neighbours]
+        return nearest
+
+    def _finished(self, standardised, columns):
+        """Return scaled values within the usual range of their columns."""
+        values = standardised * self._scale[columns] + self._mean[columns]
+        values = np.clip(values, self.lowest[columns], self.highest[columns])
+        for column, levels in self._levels.items():
+            here = columns == column
+            between = (levels[1:] + levels[:-1]) / 2
+            values[here] = levels[np.searchsorted(between, values[here])]
+        return values
