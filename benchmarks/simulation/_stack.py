@@ -20,22 +20,10 @@ EMA_DECAY = 0.999
 
 @dataclass
 class Member:
-    """One network with its data, and what became of it.
+    """One network with its data, and its results.
 
-    Parameters
-    ----------
-    experiment, value : str, object
-        What it belongs to, and what is varied there.
-    seed : int
-        Of the order of the rows.
-    X : ndarray of shape (n, p)
-    y : ndarray of shape (n,)
-        1 for outliers.
-    geometry : ClusterGeometry
-    weights : Tensor of shape (P,)
-        The initial weights; see `initial_weights`.
-    ema : bool
-        Whether they are warmed up first.
+    `value` is what the experiment varies, and `seed` that of the order of the rows.
+    `y` is 1 for outliers. The initial `weights`, of shape (P,), are warmed up if `ema`.
     """
 
     experiment: str
