@@ -155,7 +155,7 @@ def _order(name):
 
 
 def findings(summary):
-    """Say in sentences where the reference stands."""
+    """Return sentences on where the reference stands."""
     reference = summary.reference
     averages = summary.averages
     if reference not in set(averages["detector"]):

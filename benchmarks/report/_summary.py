@@ -25,7 +25,7 @@ GROUP_NAMES = {
 
 
 class Summary:
-    """What the records of a run say.
+    """Summary of the records of a run.
 
     Of a detector that was run with several settings, or numbers of threads, the last
     ones count, and of a user's own file, its last version. A file that fewer than

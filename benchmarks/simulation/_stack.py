@@ -103,13 +103,13 @@ class _Stack:
         self.batch_size = min(BATCH_SIZE, self.n_rows)
         self.ema = torch.tensor([member.ema for member in members])
         self.weights = torch.stack([member.weights for member in members])
-        # Each its own, so that nobody's result depends on who else is there.
+        # One each, so that no result depends on the other members.
         self.orders = [torch.Generator().manual_seed(m.seed) for m in members]
         self.workspace = Workspace()
         self.restart()
 
     def restart(self):
-        """Begin anew, from the present weights."""
+        """Start again from the present weights."""
         shape = _shape(self.X.shape[1])
         self.network = StackedAutoencoder(shape, self.weights)
         self.optimiser = Adam(self.weights, learning_rate=LEARNING_RATE)
@@ -136,7 +136,7 @@ class _Stack:
             self.update(batch)
 
     def warm_up(self):
-        """Warm up the initial weights of the members that want it."""
+        """Warm up the initial weights of the members with `ema`."""
         if not self.ema.any():
             return
         before = self.weights.clone()

@@ -161,7 +161,7 @@ def _run(command, folder=None):
 
 
 def _reason(error):
-    """Say what went wrong, without the wrapping that urllib adds."""
+    """Return what went wrong, without the wrapping that urllib adds."""
     if isinstance(error, HTTPError):
         return f"{error.code} {error.reason}"
     inner = getattr(error, "reason", error)
