@@ -93,11 +93,9 @@ def adbench(
             start = time.perf_counter()
             options = {"jobs": jobs, "dask": dask, "data_home": home}
             counts = watch(plan, execute(plan, store, **options), console)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RuntimeError) as error:
         if plan is None:
             raise typer.BadParameter(str(error)) from error
-        _stop(console, store, 1, error)
-    except RuntimeError as error:
         _stop(console, store, 1, error)
     except KeyboardInterrupt:
         _stop(console, store, 130)

@@ -19,7 +19,7 @@ from skim.theory import cluster_geometry, estimate_geometry
 MAX_ROWS, MAX_FEATURES = 8000, 200  # of the tables, to keep the study short
 KEY = ("clusters", "dataset", "seed")
 VALUES = ("before", "after", "auroc_raw", "auroc")
-UNCLUSTERED = 3  # clusters to cut a table into that does not seem to have any
+UNCLUSTERED = 3  # clusters to split a table into that seems to have none
 SIMULATIONS = {
     "default": {},
     "std 2.5": {"cluster_std": 2.5},
@@ -36,7 +36,7 @@ CLASSES = {
     "wine": load_wine,
 }
 # The tables on which the embedder's defaults were chosen, with some of the
-# simulations and classes; the others had not been looked at.
+# simulations and classes; the others were held out.
 CHOSEN_ON = (
     "breastw",
     "glass",

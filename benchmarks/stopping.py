@@ -36,15 +36,7 @@ EARLIEST = {"ALTBI": MIN_EPOCHS}
 
 
 class Recorder:
-    """Called at every entry of the history; scores rows by all criteria.
-
-    Parameters
-    ----------
-    detector : IMDetector
-    y : ndarray of shape (n,)
-        1 for outliers.
-    seed : int
-    """
+    """Called at every entry of the history; scores rows by all criteria."""
 
     def __init__(self, detector, y, seed):
         self.detector = detector

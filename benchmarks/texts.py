@@ -26,7 +26,9 @@ EMBEDDED = "MiniLM"
 UNIT = f"{EMBEDDED}-unit"  # scaled to length one, as the model was trained
 REPRESENTATIONS = (RAW, EMBEDDED, UNIT)
 MIN_LENGTH = 20  # characters
-MAX_TEXTS = 300  # of a topic, of up to a thousand, so that none has most outliers
+MAX_TEXTS = (
+    300  # per topic, of up to a thousand, so that no topic provides most outliers
+)
 N_COMPONENTS = 100
 MAX_TOKENS = 256  # what the model is meant for
 

@@ -40,9 +40,9 @@ def main():
 def _receive(tasks):
     for line in sys.stdin:
         tasks.put(json.loads(line))
-    # Whoever asked is gone: even an unfinished task is of no use now.
+    # The parent is gone, so an unfinished task is of no use.
     if os.name == "posix" and os.getpgrp() == os.getpid():
-        os.killpg(os.getpgrp(), signal.SIGKILL)  # with all that it started
+        os.killpg(os.getpgrp(), signal.SIGKILL)  # and its children
     os._exit(0)
 
 
@@ -88,7 +88,7 @@ def _warm_up(how, order):
         return
     _warm.add((how.name, order))
     X = np.asarray(np.random.default_rng(0).normal(size=(100, 4)), order=order)
-    with contextlib.suppress(Exception):  # it will be met again, and recorded
+    with contextlib.suppress(Exception):  # it will happen again, and be recorded
         how.build(seed=0, n_features=4).fit(X)
 
 

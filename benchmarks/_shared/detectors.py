@@ -48,14 +48,14 @@ class Detector(NamedTuple):
             settings |= instance.get_params()
         for name in ("random_state", "n_features", "store_stages", "warm_start"):
             settings.pop(name, None)
-        if settings.get("stopping", "") is None:  # nothing is waited for
+        if settings.get("stopping", "") is None:  # there is no waiting
             for name in ("patience", "patience_updates"):
                 settings.pop(name, None)
         text = repr((self.path, sorted(settings.items(), key=str)))
-        if self.family == "own":  # is being worked on, maybe
+        if self.family == "own":  # its code may be changing
             with contextlib.suppress(TypeError, OSError):
                 text += Path(inspect.getsourcefile(self._factory())).read_text()
-        text = re.sub(r" at 0x\w+", "", text)  # where an object is says nothing
+        text = re.sub(r" at 0x\w+", "", text)  # addresses of objects say nothing
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     def _factory(self):

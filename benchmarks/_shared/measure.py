@@ -1,4 +1,4 @@
-"""Fit one detector to one data set and say how well and how fast it did."""
+"""Fit a detector to a data set and measure accuracy and time."""
 
 import os
 import time

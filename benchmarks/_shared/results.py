@@ -12,12 +12,7 @@ from rich.table import Table
 
 
 class Store:
-    """Records as lines of JSON, in a file that may be cut off at any moment.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """Records as lines of JSON, in a file that may be cut off at any moment."""
 
     def __init__(self, path):
         self.path = path

@@ -50,8 +50,8 @@ class Plan:
         self.detectors = {detector.name: detector for detector in detectors}
         self.limits = limits
         settings = {each.name: each.fingerprint() for each in detectors}
-        # Small tables first and every detector on one table before the next, so
-        # that a run that is cut short can be looked at.
+        # Small tables first, and every detector on one table before the next, so
+        # that the results of an interrupted run are of use.
         self.all = [
             {
                 "file": table.file,
@@ -83,7 +83,7 @@ class Plan:
     def add(self, record):
         """Register a result."""
         name = record["detector"], record["settings"], record["threads"]
-        # Without a limit, memory was short on that machine at that moment.
+        # Without a limit, memory only happened to be short.
         if (
             record["status"] in BEYOND
             and self._counts(record)

@@ -21,7 +21,7 @@ from skim.datasets._adbench import (
 
 MAX_ROWS = 10_000  # of either kind that are scored while a detector is trained
 N_WATCHED_ROWS = 1024  # by which a detector is judged while it is trained
-# The tables that choices were made with; every second one was to confirm them.
+# The tables that choices were made with; every second one was held out.
 TABLES = [
     "ALOI",
     "breastw",

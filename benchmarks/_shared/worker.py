@@ -19,7 +19,7 @@ POLL_SECONDS = (0.02, 0.5)  # shortest and longest time between two checks
 FAMILY_SECONDS = 1  # between two searches for the children of a child
 IDLE_FACTOR = 5  # wall-clock time may exceed the limit of processor time so many times
 START_SECONDS = 1800  # to import, and to load the data
-BEYOND = ("timeout", "memory")  # the statuses of what exceeded a limit
+BEYOND = ("timeout", "memory")  # statuses of tasks that exceeded a limit
 NOT_KEPT = ("how", "data_home", "path")
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -54,7 +54,7 @@ class Child:
             text=True,
             bufsize=1,
             env=os.environ | variables,
-            start_new_session=True,  # an interrupt is for whoever waits for us
+            start_new_session=True,  # an interrupt is meant for the parent
         )
         self._answers = queue.Queue()
         listening = (self.process.stdout, self._answers)
@@ -77,7 +77,7 @@ class Child:
             peak = max(peak, gigabytes)
             seconds = time.perf_counter() - start
             worked = (used - used_before) / limits.threads
-            # Others may keep the machine busy; that is not the detector's fault.
+            # Other processes may keep the machine busy.
             if limits.seconds is not None and (
                 max(worked, seconds / IDLE_FACTOR) > limits.seconds
             ):
@@ -105,7 +105,7 @@ class Child:
         if answer == "loaded\n":
             answer, peak = self.answer(limits)
         elif isinstance(answer, dict) and answer["status"] == "timeout":
-            self.close()  # it is loading still
+            self.close()  # it is still loading
             answer = _stopped("no data", f"loading takes {answer['error']}")
         if answer == "started\n":
             answer, peak = self.answer(limits)
@@ -130,8 +130,7 @@ class Child:
         code = self.process.wait()
         self._errors.seek(self._errors_before)
         lines = self._errors.read().strip().splitlines()[-1:]
-        # Nobody here sends this signal before looking; the system does, when its
-        # memory is used up.
+        # This signal comes from the system, when its memory is used up.
         status = "memory" if code == -signal.SIGKILL else "failed"
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         return _stopped(status, f"the process ended with {how}. {''.join(lines)}")
@@ -189,7 +188,7 @@ def run(task, limits):
     child = _child(limits.threads)
     record = child.ask(task, limits)
     if record["status"] == "memory" and child.n_asked > 1:
-        # Some of it may be what earlier tasks left behind.
+        # Earlier tasks may have left some of it behind.
         _dismiss(child)
         child = _child(limits.threads)
         record = child.ask(task, limits)

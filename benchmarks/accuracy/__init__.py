@@ -91,11 +91,7 @@ def _metrics(y, rows, scores):
 class Comparison:
     """A variant beside the default, on the tables and seeds that both have.
 
-    Parameters
-    ----------
-    topic, name : str
-    own, default : DataFrame
-        Results with columns file, seed and the metrics, maybe cpu_seconds.
+    Both have columns file, seed and the metrics, maybe cpu_seconds.
     """
 
     def __init__(self, topic, name, own, default):

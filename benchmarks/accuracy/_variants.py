@@ -39,7 +39,7 @@ class WideALTBI(ALTBIDetector):
 
 
 class _LongTailedScaler(InputScaler):
-    """Maps z to asinh(z / 3) instead of tanh(z / 3), which does not end at one."""
+    """Maps z to asinh(z / 3), which is unbounded, instead of tanh(z / 3)."""
 
     def transform(self, X):
         z = (self._to_unit(X) - self.mean_) / self.std_
@@ -54,7 +54,7 @@ class LongTailedALTBI(ALTBIDetector):
 
 
 class TwoViews(ALTBIDetector):
-    """Three members with either scaling of the input."""
+    """Three members with each of two scalings of the input."""
 
     def fit(self, X, y=None):
         """Fit both kinds of members and add their standardised scores."""
@@ -94,8 +94,8 @@ VARIANTS = (
 
 # Other uses of the same snapshots -------------------------------------------------
 #
-# Losses are those of the rows to score, (S, M, n), at S snapshots. How losses are
-# spread may be seen by rows drawn at random only, (S, M, w).
+# Losses are those of the rows to score, (S, M, n), at S snapshots. Their spread is
+# taken from rows drawn at random, (S, M, w).
 
 
 def standardised(losses, seen):
@@ -145,7 +145,7 @@ SCALINGS = {
     "ranks": ranks,
 }
 
-# From the losses at the snapshots to scores that are high for outliers.
+# Map the losses at the snapshots to scores that are high for outliers.
 COMBINATIONS = {
     ("snapshots", "the last one only"): lambda x: _mean(x[-1:]),
     ("snapshots", "later ones count more"): lambda x: np.average(
@@ -182,7 +182,8 @@ def negative_entropy(losses):
     return -loss_entropy(losses.mean(axis=1))
 
 
-# From the losses of rows drawn at random, (T, M, w), to what is best where largest.
+# Map the losses of rows drawn at random, (T, M, w), to values that are best where
+# largest.
 CRITERIA = {
     "separation": lambda x: separation(x.mean(axis=1)),
     "entropy of each member": lambda x: -loss_entropy(x).mean(axis=1),

@@ -10,7 +10,7 @@ from benchmarks.weights import _efficientnet, _tinyvit, find
 from skim.embedding import ViTEmbedder, weights_home
 
 N_CLASSES = 10
-PART = 1000  # images that are embedded, and kept, at a time
+PART = 1000  # images that are embedded and cached at a time
 
 
 # Sets -----------------------------------------------------------------------------
@@ -106,7 +106,7 @@ NETWORKS = {
     "EfficientNet-lite0": Network(
         "efficientnet",
         _efficientnet.load_efficientnet,
-        128,  # of 224, on images that are 28 or 32 pixels wide: three times as quick
+        128,  # instead of 224, for images of 28 or 32 pixels: three times as fast
         _efficientnet.IMAGE_MEAN,
         _efficientnet.IMAGE_STD,
         batch_size=8,
@@ -114,7 +114,7 @@ NETWORKS = {
     "TinyViT-5M": Network(
         "mobile-sam",
         _tinyvit.load_tinyvit,
-        112,  # half of the size at which all of its windows are full, to be quicker
+        112,  # half of the size at which all of its windows are full: faster
         _tinyvit.IMAGE_MEAN,
         _tinyvit.IMAGE_STD,
         batch_size=16,

@@ -5,7 +5,7 @@ import pandas as pd
 from benchmarks.report._summary import Summary
 from skim.datasets import load_published_scores
 
-# Our names for the methods whose published numbers have others.
+# Detectors whose published numbers go by another name.
 PUBLISHED_NAMES = {
     "ALTBI": "ALTBI",
     "ALTBI-paper": "ALTBI",

@@ -52,7 +52,7 @@ def _bars(axes, names, values, families):
 
 
 def _floor(values):
-    """Where bars may begin so that their differences, and all of them, are seen."""
+    """Return where bars can start so that their differences are visible."""
     return max(np.floor((min(values) - 0.05) * 10) / 10, 0)
 
 
@@ -197,7 +197,7 @@ def draw_accuracy_and_time(summary):
 
 
 def _name_points(axes, points, names, reference):
-    """Write each point's name beside it, where no other name is yet."""
+    """Write the name of each point beside it, without overlaps."""
     FigureCanvasAgg(axes.figure).draw()  # lays everything out
     taken = [
         Bbox.from_bounds(x - 5, y - 5, 10, 10)

@@ -25,7 +25,7 @@ CAPTIONS = {
     "left. A bar joins those whose ranks the data cannot tell apart.",
     "accuracy_and_time": "Accuracy against time. Up and to the left is better.",
     "time_and_size": "Time against the size of the data; medians of half powers of "
-    "ten. Tasks that ran out of time are not in it.",
+    "ten. Tasks that ran out of time are not shown.",
     "embeddings": "The other data sets, by AUROC; only detectors with a result on "
     "every part that was run.",
     "ablation": "The original methods, with the EMA warm-up, with TabPFN's embeddings "
@@ -155,7 +155,7 @@ def _order(name):
 
 
 def findings(summary):
-    """Say in sentences where the reference stands."""
+    """Return sentences on where the reference stands."""
     reference = summary.reference
     averages = summary.averages
     if reference not in set(averages["detector"]):
@@ -192,7 +192,9 @@ def findings(summary):
             f"{rival['losses']}."
         )
     if losses := _largest_losses(summary):
-        sentences.append(f"{reference} loses most to the best measured on {losses}.")
+        sentences.append(
+            f"{reference} is furthest behind the best measured detector on {losses}."
+        )
     return sentences
 
 
@@ -204,7 +206,7 @@ def _incomplete(rows, reference):
             else ""
         )
         yield (
-            f"{row.detector} has results on {row.n_sets} sets only: AUROC "
+            f"{row.detector} has results on only {row.n_sets} sets: AUROC "
             f"{row.auroc:.4f}{beside}."
         )
 

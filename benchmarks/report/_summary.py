@@ -24,17 +24,8 @@ GROUP_NAMES = {
 }
 
 
-def read_records(path):
-    """Read the records of a results.jsonl, or of the one in a folder."""
-    path = Path(path)
-    path = path / "results.jsonl" if path.is_dir() else path
-    if not path.exists():
-        raise ValueError(f"There is no {path}.")
-    return Store(path).read()
-
-
 class Summary:
-    """What the records of a run say.
+    """Summary of the records of a run.
 
     Of a detector that was run with several settings, or numbers of threads, the last
     ones count, and of a user's own file, its last version. A file that fewer than
@@ -72,7 +63,11 @@ class Summary:
     @classmethod
     def read(cls, path, reference=REFERENCE):
         """Summarise a results.jsonl, or the one in a folder."""
-        return cls(read_records(path), reference)
+        path = Path(path)
+        path = path / "results.jsonl" if path.is_dir() else path
+        if not path.exists():
+            raise ValueError(f"There is no {path}.")
+        return cls(Store(path).read(), reference)
 
     def __init__(self, records, reference=REFERENCE):
         self.reference = reference

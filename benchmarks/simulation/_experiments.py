@@ -30,7 +30,7 @@ VARIED = {
 INITIALISATION = ("R̃0", (0.40, 0.55, 0.60), {"cluster_std": 3.0})
 N_DRAWS = 200  # of initial weights, among which to find wanted errors
 
-# Triples of centres at least 16 apart in [-10, 10]², for how far results carry.
+# Triples of centres at least 16 apart in [-10, 10]², to check generality.
 OTHER_CENTERS = {
     "flat": ((-10.0, -10.0), (0.0, 2.5), (10.0, -10.0)),
     "corner": ((-8.0, -8.0), (8.0, -8.0), (8.0, 8.0)),
@@ -108,7 +108,7 @@ def centers_evidence(n_seeds):
     return [
         simulated(experiment, (name, value), seed, centers=centers, **arguments(value))
         for experiment, (_, values, arguments) in VARIED.items()
-        if experiment != "balance"  # has more to it
+        if experiment != "balance"  # has a study of its own
         for (name, centers), value in product(OTHER_CENTERS.items(), values)
         for seed in range(n_seeds)
     ]

@@ -20,22 +20,10 @@ EMA_DECAY = 0.999
 
 @dataclass
 class Member:
-    """One network with its data, and what became of it.
+    """One network with its data, and its results.
 
-    Parameters
-    ----------
-    experiment, value : str, object
-        What it belongs to, and what is varied there.
-    seed : int
-        Of the order of the rows.
-    X : ndarray of shape (n, p)
-    y : ndarray of shape (n,)
-        1 for outliers.
-    geometry : ClusterGeometry
-    weights : Tensor of shape (P,)
-        The initial weights; see `initial_weights`.
-    ema : bool
-        Whether they are warmed up first.
+    `value` is what the experiment varies, and `seed` that of the order of the rows.
+    `y` is 1 for outliers. The initial `weights`, of shape (P,), are warmed up if `ema`.
     """
 
     experiment: str
@@ -115,13 +103,13 @@ class _Stack:
         self.batch_size = min(BATCH_SIZE, self.n_rows)
         self.ema = torch.tensor([member.ema for member in members])
         self.weights = torch.stack([member.weights for member in members])
-        # Each its own, so that nobody's result depends on who else is there.
+        # One each, so that no result depends on the other members.
         self.orders = [torch.Generator().manual_seed(m.seed) for m in members]
         self.workspace = Workspace()
         self.restart()
 
     def restart(self):
-        """Begin anew, from the present weights."""
+        """Start again from the present weights."""
         shape = _shape(self.X.shape[1])
         self.network = StackedAutoencoder(shape, self.weights)
         self.optimiser = Adam(self.weights, learning_rate=LEARNING_RATE)
@@ -148,7 +136,7 @@ class _Stack:
             self.update(batch)
 
     def warm_up(self):
-        """Warm up the initial weights of the members that want it."""
+        """Warm up the initial weights of the members with `ema`."""
         if not self.ema.any():
             return
         before = self.weights.clone()

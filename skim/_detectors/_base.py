@@ -155,7 +155,7 @@ class IMDetector(
             self, X, reset=past is None, ensure_min_samples=2, **VALIDATION
         )
         # A fit that fails must not leave a detector that counts as fitted.
-        vars(self).pop("offset_", None)
+        self.__dict__.pop("offset_", None)
         self.device_ = nets.resolve_device(self.device)
         if past is None:
             self._set_up(X)
@@ -193,12 +193,12 @@ class IMDetector(
             finally:
                 history.close()
             self.history_ = history.columns()
-            vars(self).pop("_stages", None)
+            self.__dict__.pop("_stages", None)
             if run.stages is not None:
                 keep_stages(self, run.stages, rows)
             if finish:
                 self._finish(rows, run.snapshots)
-        vars(self).pop("_past", None)
+        self.__dict__.pop("_past", None)
         if self.warm_start:
             self._past = resumable(self, run)
         if callbacks is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -33,7 +33,7 @@ class ResumableDetector(IMDetector):
     epochs: int
     n_estimators: int
     verbose: int
-    updates_per_epoch: int | None
+    updates_per_epoch: Any
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -62,23 +62,26 @@ class ResumableDetector(IMDetector):
         is_first = not hasattr(self, "offset_")
         if is_first:
             for name in ("_past", "history_"):  # of a run that failed later
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
         elif hasattr(self, "_past"):
             check_fixed(self, self._fixed_params)
-        X = validate_data(self, X, reset=is_first, ensure_min_samples=2, **VALIDATION)
+        part = validate_data(
+            self, X, reset=is_first, ensure_min_samples=2, **VALIDATION
+        )
         before = dict(vars(self))
         try:
             if is_first:
                 self.device_ = nets.resolve_device(self.device)
-                self._set_up(X)
+                self._set_up(part)
             else:
-                self._scaler = copy.copy(self._scaler).partial_fit(X)
-                self._network_params["fill"] = self._scaler.fill()
+                self._scaler = copy.copy(self._scaler).partial_fit(part)
+                fill = {"fill": self._scaler.fill()}
+                self._network_params = self._network_params | fill
             with nets.compute(effective_n_jobs(self.n_jobs)):
-                self._train_on_part(X, None if is_first else self._stream_state())
+                self._train_on_part(part, None if is_first else self._stream_state())
         except Exception:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
         return self
 
@@ -105,7 +108,7 @@ class ResumableDetector(IMDetector):
         record.close()
         self.history_ = record.columns()
         for name in ("_stages", "snapshot_epochs_", "best_epoch_", "best_epochs_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         self._remember(X, run)
         rows = self._scaler.scale(self._past["remembered"])
         self._finish(rows, [run.state()])

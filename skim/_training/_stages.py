@@ -20,7 +20,7 @@ class StageLog:
     """
 
     def __init__(self, n_members, past=None):
-        self._states = [(past["weights"], past["statistics"])] if past else []
+        self._states: list = [(past["weights"], past["statistics"])] if past else []
         self._n_states = len(past["weights"]) if past else 0
         self._stages = list(past["index"]) if past else []
         self._now = self._stages[-1].copy() if past else np.zeros(n_members, np.intp)

@@ -68,9 +68,9 @@ class Watch:
             cohesion = gradient_cohesion(_array(products))
             return cohesion.mean() if together else cohesion
         losses = _array(losses)
-        reference = (
-            None if self.reference is None else _array(run.losses(self.reference))
-        )
+        reference: Any = None
+        if self.reference is not None:
+            reference = _array(run.losses(self.reference))
         if together:
             losses = losses.mean(axis=0)
             reference = None if reference is None else reference.mean(axis=0)

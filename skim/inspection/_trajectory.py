@@ -145,11 +145,11 @@ def trajectory(
     >>> bool(path.auroc.max() > 0.9)
     True
     """
-    detector, X = _detector_and_data(detector, X)
-    is_outlier = None if y is None else outlier_mask(y, len(X))
+    detector, data = _detector_and_data(detector, X)
+    is_outlier = None if y is None else outlier_mask(y, len(data))
     recorder = _Recorder(detector, is_outlier, store_losses)
     detector._validate_params()
-    detector._fit(X, observe=recorder)
+    detector._fit(data, observe=recorder)
     return recorder.trajectory()
 
 

@@ -170,7 +170,7 @@ _LABEL_FREE = {
     "neg_mass_volume": _neg_mass_volume,
 }
 
-_SCORERS = {
+_SCORERS: dict[str, Callable] = {
     **{
         name: OutlierScorer(metric, 1, {}, response_method=RESPONSES)
         for name, metric in _LABELLED.items()

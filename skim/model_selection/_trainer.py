@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -54,7 +55,7 @@ class EpochTrainer(BaseEstimator):
         methods = ("fit", "score_samples", "decision_function", "predict")
         is_ours = all(getattr(cls, m) is getattr(IMDetector, m) for m in methods)
         self.models_ = {}
-        self.detector_ = None
+        self.detector_: Any = None
         if is_ours:
             try:
                 self._fit_once(X, y, **params)

@@ -90,17 +90,23 @@ def test_a_comparison_takes_the_tables_and_seeds_that_are_complete():
     assert Comparison("topic", "name", results({}), default).seeds == []
 
 
+def write(path, *tasks):
+    """Write records of (detector, settings, file, seed, AUROC) to a file."""
+    names = ("detector", "settings", "file", "seed", "auroc")
+    same = {"group": "tabular", "threads": 1, "status": "ok", "auprc": 0.5}
+    records = [dict(zip(names, task, strict=True)) | same for task in tasks]
+    path.write_text("\n".join(map(json.dumps, records)))
+
+
 def test_results_of_other_settings_do_not_count(tmp_path):
     variant = VARIANTS[0]
-    lines = []
-    for which, value in ((DEFAULT, 0.5), (variant, 0.75)):
-        settings = which.detector().fingerprint()
-        for file in ("a", "b"):
-            record = {"file": file, "detector": which.name, "threads": 1, "seed": 0}
-            record |= {"status": "ok", "auprc": 0.5, "cpu_seconds": 1.0}
-            lines.append(record | {"settings": settings, "auroc": value})
-    lines.append(lines[-1] | {"settings": "another", "auroc": 0.0})
-    (tmp_path / "results.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    default, own = (each.detector().fingerprint() for each in (DEFAULT, variant))
+    write(
+        tmp_path / "results.jsonl",
+        *(("default", default, file, 0, 0.5) for file in "ab"),
+        *((variant.name, own, file, 0, 0.75) for file in "ab"),
+        (variant.name, "another", "b", 0, 0.0),
+    )
     (found,) = comparisons(tmp_path)
     assert (found.topic, found.name) == (variant.topic, variant.name)
     np.testing.assert_array_equal(found.differences["auroc"], [[0.25], [0.25]])
@@ -108,22 +114,13 @@ def test_results_of_other_settings_do_not_count(tmp_path):
 
 def test_other_detectors_that_have_all_tables_are_put_beside(tmp_path):
     path = tmp_path / "results.jsonl"
-    lines = []
-    second = {"file": "a", "group": "tabular", "detector": "Better", "seed": 1}
-    second |= {"status": "ok", "settings": "x", "threads": 1, "auroc": 0, "auprc": 0}
-    for detector, files, value in (
-        ("ALTBI", "ab", 0.75),
-        ("Better", "ab", 1.0),
-        ("Incomplete", "a", 1.0),
-    ):
-        settings = DEFAULT.detector().fingerprint() if detector == "ALTBI" else "x"
-        lines += [
-            {"file": file, "group": "tabular", "detector": detector, "seed": 0}
-            | {"status": "ok", "settings": settings, "threads": 1}
-            | {"auroc": value, "auprc": 0.5}
-            for file in files
-        ]
-    path.write_text("\n".join(map(json.dumps, [*lines, second])))
+    write(
+        path,
+        *(("ALTBI", DEFAULT.detector().fingerprint(), f, 0, 0.75) for f in "ab"),
+        *(("Better", "x", file, 0, 1.0) for file in "ab"),
+        ("Incomplete", "x", "a", 0, 1.0),
+        ("Better", "x", "a", 1, 0.0),
+    )
     (found,) = others(path)
     assert (found.name, found.seeds) == ("Better", [0])
     np.testing.assert_array_equal(found.differences["auroc"], [[0.25], [0.25]])
@@ -231,9 +228,3 @@ def test_the_command_resumes_where_it_stopped(adbench, tmp_path, monkeypatch):
     assert len(first) == 2
     run_command(*command)
     assert [path.read_text() for path in sorted(tmp_path.glob("*.jsonl"))] == first
-
-
-@pytest.mark.parametrize("wrong", [("--topic", "colour"), ("--data", "wyne")])
-def test_unknown_topics_and_data_are_refused(tmp_path, wrong):
-    run_command("accuracy", *wrong, "--output", tmp_path / "none", exit_code=2)
-    assert not (tmp_path / "none").exists()

@@ -181,9 +181,8 @@ def test_the_command_resumes_where_it_stopped(tiny, tmp_path):
     assert len(STUDY.runs(output).read()) == 2 * 6
 
 
-def test_missing_images_and_wrong_names_are_reported(tmp_path, monkeypatch):
+def test_missing_images_are_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("SKIM_WEIGHTS_HOME", str(tmp_path / "nowhere"))
     output = tmp_path / "results.csv"
     told = run_command(*COMMAND, "--output", output, exit_code=2)
     assert "make weights" in told
-    assert "SVHN" in run_command("images", "--data", "SVHN", exit_code=2)

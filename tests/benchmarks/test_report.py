@@ -150,7 +150,7 @@ def test_an_incomplete_reference_is_not_compared_where_it_has_nothing(records):
     averages = summary.averages.set_index("detector")
     assert np.isnan(averages.loc["ALTBI", "reference_auroc"])
     assert averages.loc["kNN", "reference_auroc"] == pytest.approx(0.955)
-    (told,) = [each for each in findings(summary) if "3 sets only" in each]
+    (told,) = [each for each in findings(summary) if "only 3 sets" in each]
     assert told.endswith("AUROC 0.9550.")
 
 
@@ -212,7 +212,7 @@ def test_the_page_needs_no_other_file(records, tmp_path):
     assert links.pictures == 6
     assert all(link.startswith("data:") for link in links.found)
     assert "ALTBI (0.9050) is number 1 of the 3 detectors" in html
-    assert "kNN has results on 3 sets only" in html
+    assert "kNN has results on only 3 sets" in html
     assert "&lt;too late&gt;" in html
     assert 'title="2 seeds, 2 of 10 parts"' in html
     assert "nan" not in html.split("<h2>Averages over")[1].split("<figure")[0]

@@ -54,13 +54,6 @@ def test_the_command_resumes_where_it_stopped(tmp_path, quick):
     assert keys == {("ALTBI", "wine", "0"), ("ALTBI", "WBC", "0")}
 
 
-@pytest.mark.parametrize("wrong", [("--detector", "ALTIB"), ("--data", "wyne")])
-def test_unknown_detectors_and_data_are_refused(tmp_path, wrong):
-    output = tmp_path / "none.csv"
-    run_command("stopping", *wrong, "--output", output, exit_code=2)
-    assert not output.exists()
-
-
 def test_regret_by_hand():
     def path(dataset, auroc):
         columns = {criterion: [0, 1, 2] for criterion in CRITERIA}

@@ -60,7 +60,3 @@ def test_a_run_is_kept_and_not_repeated(tmp_path, monkeypatch):
         run_command(*arguments)
     assert widths == ["ALTBI", 3, "ALTBI", EMBEDDING_SIZE]
     assert len(output.read_text().splitlines()) == 1 + 2
-
-
-def test_unknown_names_are_refused():
-    assert "nowhere" in run_command("tabpfn", "--data", "nowhere", exit_code=2)

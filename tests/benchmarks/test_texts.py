@@ -159,13 +159,11 @@ def test_the_command_writes_results_and_a_summary(
     assert float(rows[1]["default, MiniLM"]) == pytest.approx(found, abs=1e-4)
 
 
-def test_missing_texts_and_wrong_names_are_reported(tmp_path, monkeypatch):
+def test_missing_texts_are_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("SKIM_WEIGHTS_HOME", str(tmp_path / "nowhere"))
     output = tmp_path / "results.csv"
     told = run_command(*COMMAND, "--output", output, exit_code=2)
     assert "python -m benchmarks weights fortunes" in told
-    for option in ("--topic", "--method", "--representation"):
-        assert "gardening" in run_command("texts", option, "gardening", exit_code=2)
 
 
 def test_embeddings_are_the_language_models_and_kept(home, monkeypatch):

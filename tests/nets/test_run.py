@@ -7,14 +7,14 @@ import torch
 from skim._nets import (
     Adam,
     AutoencoderShape,
-    BestMoments,
     GradientDescent,
     NonFiniteLossError,
     Run,
     StackedAutoencoder,
-    keep_low_losses,
+    low_loss_weights,
 )
-from skim._nets._rows import RowStream, in_chunks
+from skim._nets._run import RowStream
+from skim._nets._scoring import in_chunks
 
 ACTIVATIONS = {
     "tanh": torch.tanh,
@@ -31,17 +31,17 @@ def generator(seed=0):
 @pytest.mark.parametrize("train_decoder", [True, False])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_autoencoder_equals_automatic_differentiation(activation, train_decoder):
-    shape = AutoencoderShape(4, 5, activation)
-    weights = shape.initial_weights(3, generator()).double()
-    x = torch.randn(3, 4, 11, dtype=torch.float64, generator=generator())
-    row_weights = torch.rand(3, 11, dtype=torch.float64, generator=generator())
+    shape = AutoencoderShape(4, 5, activation, train_decoder)
+    weights = shape.weights.uniform(3, generator())
+    x = torch.randn(3, 4, 11, generator=generator())
+    row_weights = torch.rand(3, 11, generator=generator())
     leaf = weights.clone().requires_grad_()
     w = shape.weights.views(leaf)
     hidden = ACTIVATIONS[activation](w["encode"] @ x)
     expected = (x - w["decode"] @ hidden).square().sum(1)
     (expected * row_weights).sum().backward()
 
-    network = StackedAutoencoder(shape, weights, train_decoder=train_decoder)
+    network = StackedAutoencoder(shape, weights)
     losses, cache = network.forward(x)
     grad = torch.empty_like(weights)
     network.backward(cache, row_weights, grad)
@@ -119,7 +119,7 @@ def test_chunks_are_padded_and_lose_nothing():
 @pytest.mark.parametrize("quantile", [0.0, 0.5, 0.92, 1.0])
 def test_truncation_keeps_rows_at_or_below_the_quantile(quantile):
     losses = torch.randn(3, 50, generator=generator())
-    row_weights = keep_low_losses(quantile)(losses)
+    row_weights = low_loss_weights(losses, quantile)
     limit = np.quantile(losses.numpy(), quantile, axis=1, keepdims=True)
     assert np.array_equal(row_weights.numpy() > 0, losses.numpy() <= limit)
     torch.testing.assert_close(row_weights.sum(1), torch.ones(3))
@@ -127,10 +127,9 @@ def test_truncation_keeps_rows_at_or_below_the_quantile(quantile):
 
 def new_run(n_members=2):
     shape = AutoencoderShape(2, 3, "tanh")
-    network = StackedAutoencoder(shape, shape.initial_weights(n_members, generator()))
+    weights = shape.weights.uniform(n_members, generator())
     X = torch.rand(20, 2, generator=generator())
-    optimiser = Adam(network.weights, learning_rate=0.01)
-    return Run(network, optimiser, X, generator())
+    return Run(shape, weights, Adam(weights, learning_rate=0.01), X, generator())
 
 
 def test_updates_reduce_the_loss():
@@ -154,18 +153,3 @@ def test_non_finite_losses_are_noticed():
     run.network.weights[0, 0] = torch.inf
     with pytest.raises(NonFiniteLossError):
         run.check_finite(torch.zeros(2, 3))
-
-
-def test_best_moments_keeps_each_member_at_its_own_best():
-    run = new_run()
-    best = BestMoments(run)
-    states = []
-    for moment, criterion in enumerate([[1.0, 5.0], [3.0, 2.0], [2.0, 4.0]]):
-        run.update(5)
-        states.append(run.network.weights.clone())
-        best.offer(run, np.array(criterion), moment)
-    weights, _ = best.snapshot()
-    assert best.moments.tolist() == [1, 0]
-    assert torch.equal(weights[0], states[1][0])
-    assert torch.equal(weights[1], states[0][1])
-    assert best.criterion.tolist() == [3.0, 5.0]
