@@ -20,7 +20,7 @@ from skim import _nets as nets
 from skim._detectors._callbacks import CallbackSupportMixin, FitCallbacks
 from skim._detectors._ema import EMAWarmStart
 from skim._detectors._explaining import ExplainMixin
-from skim._detectors._gaps import fill_gaps, typical_losses
+from skim._detectors._gaps import fill_gaps
 from skim._detectors._scaling import InputScaler
 from skim._detectors._verdict import ThresholdMixin, threshold
 from skim._training._history import History
@@ -83,6 +83,7 @@ class IMDetector(
         "verbose": ["verbose"],
     }
 
+    contamination: float | str
     history_: dict
     weights_: NDArray
 
@@ -164,7 +165,8 @@ class IMDetector(
             callbacks.begin(total)
         with nets.compute(effective_n_jobs(self.n_jobs)):
             rows = self._scaler.scale(X)
-            self._sample = rows.values[evenly_spaced(len(rows), N_TYPICAL_ROWS)]
+            sample = evenly_spaced(len(X), N_TYPICAL_ROWS)
+            self._sample = rows.values[sample]
             self._loss_ranges: list = []
             run = self._new_run(rows.values, past)
             if self.store_stages or self.warm_start:
@@ -217,8 +219,8 @@ class IMDetector(
             warnings.warn(
                 f"Columns without any value are ignored: {found}.", stacklevel=5
             )
-        fill = self._scaler.fill()
-        self._network_params = self._shape_params(X.shape[1]) | {"fill": fill}
+        params = self._shape_params(X.shape[1])
+        self._network_params = params | {"fill": self._scaler.fill_}
 
     def _new_run(self, values, past=None):
         """Return a training run on scaled data that is about to start, or to resume."""
@@ -252,17 +254,20 @@ class IMDetector(
         scores = self._network_scores(rows.values, fitting=True)
         if not np.isfinite(scores).all():
             raise self._diverged()
-        sample = evenly_spaced(len(rows), N_TYPICAL_ROWS)
+        sample = evenly_spaced(len(scores), N_TYPICAL_ROWS)
         self._learn_typical(rows.values[sample], scores[sample])
-        self.training_scores_ = self._completed(scores, rows)
+        if rows.missing is not None or rows.far is not None:
+            scores = self._completed(scores, rows)
+        self.training_scores_ = scores
         self.offset_ = threshold(self.training_scores_, self.contamination)
 
     def _learn_typical(self, sample, scores):
         """Keep a sample of the rows, and what is typical in their losses."""
         self._sample = sample
-        self.typical_contributions_, self._typical_rest = typical_losses(
-            self._contributions(sample), -scores, ~np.isnan(sample)
-        )
+        terms, known = self._contributions(sample), ~np.isnan(sample)
+        n_known = np.maximum(known.sum(axis=0), 1)
+        self.typical_contributions_ = terms.sum(axis=0) / n_known  # 0 where missing
+        self._typical_rest = float(np.median(-scores - terms.sum(axis=1)))
 
     def _as_if_fitted(self, run, rows):
         """Return the attributes of a detector whose training ended here."""
@@ -421,7 +426,7 @@ class IMDetector(
     def _score_by_member(self, X):
         """Score rows by all members together, and by each of them alone."""
         rows = self._scaled(X)
-        by_member = np.zeros((self.weights_.shape[1], len(rows)))
+        by_member = np.zeros((self.weights_.shape[1], len(rows.values)))
         with nets.compute(effective_n_jobs(self.n_jobs)):
             scores = self._network_scores(rows.values, by_member=by_member)
             by_member /= len(self.weights_)

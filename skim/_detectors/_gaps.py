@@ -3,30 +3,6 @@
 import numpy as np
 
 
-def typical_losses(terms, losses, known):
-    """Return what each feature, and the rest of the loss, is in an ordinary row.
-
-    Parameters
-    ----------
-    terms : ndarray of shape (n, p)
-        What each known cell adds to the loss.
-    losses : ndarray of shape (n,)
-    known : ndarray of bool of shape (n, p)
-
-    Returns
-    -------
-    typical : ndarray of shape (p,)
-        Mean terms over the known cells; zero where there are none.
-    rest : float
-        Median of what the terms leave of the losses.
-    """
-    if known.all():
-        typical = terms.mean(axis=0)
-    else:
-        typical = terms.sum(axis=0, where=known) / np.maximum(known.sum(axis=0), 1)
-    return typical, float(np.median(losses - terms.sum(axis=1)))
-
-
 def fill_gaps(losses, missing, typical, rest, n_features):
     """Make the losses of rows with gaps comparable with those of complete rows.
 
@@ -40,7 +16,9 @@ def fill_gaps(losses, missing, typical, rest, n_features):
         Of the known cells.
     missing : ndarray of bool of shape (n, p)
     typical : ndarray of shape (p,)
+        What each feature adds to the loss of an ordinary row.
     rest : float
+        What no feature accounts for in the loss of an ordinary row.
     n_features : int
         Number of columns that have values.
 

@@ -75,7 +75,7 @@ class ResumableDetector(IMDetector):
                 self._set_up(part)
             else:
                 self._scaler = copy.copy(self._scaler).partial_fit(part)
-                fill = {"fill": self._scaler.fill()}
+                fill = {"fill": self._scaler.fill_}
                 self._network_params = self._network_params | fill
             with nets.compute(effective_n_jobs(self.n_jobs)):
                 self._train_on_part(part, None if is_first else self._stream_state())

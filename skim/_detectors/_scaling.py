@@ -19,8 +19,6 @@ FREE = 1.5
 MAX_HEAVINESS = 3.0
 MAX_TAIL = 20.0
 
-CHUNK_ROWS = 2**16  # looked at once for far cells
-
 
 @dataclass(frozen=True)
 class ScaledRows:
@@ -40,9 +38,6 @@ class ScaledRows:
     values: np.ndarray
     missing: np.ndarray | None
     far: tuple | None
-
-    def __len__(self):
-        return len(self.values)
 
 
 class InputScaler:
@@ -85,13 +80,13 @@ class InputScaler:
         self._widen(X, past)
         unit = self._to_unit(X)
         if self.how == "squash":
-            self.center_, tail, levels = _center_and_tail(unit)
+            self.center_, tail, varies = _center_and_tail(unit)
             unit = _clipped(unit)
         self.mean_ = _mean(unit)
         unit -= self.mean_
         self.spread_ = _std(unit)
         if self.how == "squash":
-            longest = np.where(levels > 2, MAX_TAIL * self.spread_, np.inf)
+            longest = np.where(varies, MAX_TAIL * self.spread_, np.inf)
             tail = np.minimum(tail, longest)
             self.tail_ = np.where(tail > 0, tail, MAX_TAIL)
         if past is not None:
@@ -99,6 +94,10 @@ class InputScaler:
         self.std_ = self.spread_.copy()
         self.std_[self.constant_ | (self.std_ == 0)] = 1.0
         self.n_seen_ += len(X)
+        usual = np.nan_to_num(self.mean_)
+        if self.how == "squash":
+            usual = np.full(len(usual), 0.0 if self.centred else 0.5)
+        self.fill_ = (usual * self.factor).astype(np.float32)
         return self
 
     def _widen(self, X, past):
@@ -147,6 +146,10 @@ class InputScaler:
 
     def transform(self, X):
         """Return the scaled data in single precision, with NaN in missing cells."""
+        return self.scale(X).values
+
+    def scale(self, X):
+        """Return the scaled data, and its missing and far cells."""
         with np.errstate(over="ignore"):
             scaled = self._to_unit(X)
             if self.how == "squash":
@@ -158,39 +161,20 @@ class InputScaler:
                     scaled /= 2
         np.clip(scaled, -FAR_AWAY, FAR_AWAY, out=scaled)
         scaled *= self.factor
-        return scaled.astype(np.float32)
-
-    def scale(self, X):
-        """Return the scaled data, and the cells that lie far from their column."""
-        far: list = []
+        missing = np.isnan(scaled) & (self.n_known_ > 0)
+        far = None
         if self.how == "squash" and self.far_loss:
             with np.errstate(over="ignore"):
-                half_center = self.half_min_ + self.half_range_ * self.center_
-                half_tail = self.half_range_ * self.tail_
-                low = 2 * (half_center - FREE * half_tail)
-                high = 2 * (half_center + FREE * half_tail)
-                for start in range(0, len(X), CHUNK_ROWS):
-                    part = X[start : start + CHUNK_ROWS]
-                    rows, columns = np.nonzero((part < low) | (part > high))
-                    distance = np.abs(part[rows, columns] / 2.0 - half_center[columns])
-                    beyond = np.minimum(distance / half_tail[columns] - FREE, FAR_AWAY)
-                    far.append((rows + start, columns, self.far_loss * beyond))
-        parts = tuple(np.concatenate(part) for part in zip(*far, strict=True))
-        values = self.transform(X)
-        missing = np.isnan(values) & (self.n_known_ > 0)
+                center = self.half_min_ + self.half_range_ * self.center_
+                tail = self.half_range_ * self.tail_
+                low, high = 2 * (center - FREE * tail), 2 * (center + FREE * tail)
+                rows, columns = np.nonzero((low > X) | (high < X))
+                distance = np.abs(X[rows, columns] / 2.0 - center[columns])
+                beyond = np.minimum(distance / tail[columns] - FREE, FAR_AWAY)
+            far = (rows, columns, self.far_loss * beyond) if len(rows) else None
         return ScaledRows(
-            values,
-            missing if missing.any() else None,
-            parts if parts and len(parts[0]) else None,
+            scaled.astype(np.float32), missing if missing.any() else None, far
         )
-
-    def fill(self):
-        """Return the scaled value that stands in for a missing cell, per column."""
-        if self.how == "squash":
-            usual = np.full(len(self.mean_), 0.0 if self.centred else 0.5)
-        else:
-            usual = np.nan_to_num(self.mean_)
-        return (usual * self.factor).astype(np.float32)
 
     def inverse_transform(self, values, columns):
         """Return scaled values of the given columns in the units of the data."""
@@ -215,7 +199,7 @@ def _center_and_tail(X):
     exceed, times its ratio to that of 90 %: about where the tail would get to in a
     multiple of the rows. The most distant 1 % of the cells, and at least three, are
     left out, so that absurd ones do not set their own standard. Zero for constant
-    columns. The number of distinct distances, up to 3, is returned as well.
+    columns. Whether there are several distances but zero is returned as well.
     """
     X = X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
     missing = np.isnan(X)
@@ -229,20 +213,14 @@ def _center_and_tail(X):
     n_other = (distances > 0).sum(axis=0)
     n_left_out = np.maximum(3, n_known // 100)
 
-    def at(place):
-        place = np.clip(place, 0, np.maximum(n_known - 1, 0))
-        return np.take_along_axis(distances, place[None], axis=0)[0]
-
-    def quantile(share):
-        place = np.minimum(
-            (share * (n_other - 1)).astype(int), n_other - 1 - n_left_out
-        )
-        return at(np.maximum(place, 0) + n_known - n_other)
-
-    near, far = quantile(0.90), quantile(0.98)
+    shares = np.array([[0.90], [0.98]])
+    places = np.minimum((shares * (n_other - 1)).astype(int), n_other - 1 - n_left_out)
+    first = n_known - n_other
+    places = np.r_[np.maximum(places, 0) + first, [first, n_known - 1]]
+    places = np.clip(places, 0, np.maximum(n_known - 1, 0))
+    near, far, least, most = np.take_along_axis(distances, places, axis=0)
     heaviness = np.divide(far, near, out=np.ones_like(far), where=near > 0)
-    levels = 2 + (at(n_known - 1) > at(n_known - n_other))
-    return median, far * np.minimum(heaviness, MAX_HEAVINESS), levels
+    return median, far * np.minimum(heaviness, MAX_HEAVINESS), least < most
 
 
 def _clipped(X):

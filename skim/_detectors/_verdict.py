@@ -162,7 +162,7 @@ def auto_share(losses):
     n_levelled = int(np.ceil(SHARES[0] * n))
     heights[:n_levelled] = heights[n_levelled - 1]
     log_ranks = np.log((np.arange(n) + 0.5) / n)
-    log_shares = np.linspace(*np.log(SHARES), 100)
+    log_shares = np.linspace(np.log(SHARES[0]), np.log(SHARES[1]), 100)
     above = np.interp(log_shares - np.log(WINDOW), log_ranks, heights)
     spacings = above - np.interp(log_shares + np.log(WINDOW), log_ranks, heights)
     # Less than half a row cannot be seen: assume a spacing that is no evidence.

@@ -3,8 +3,9 @@
 import numpy as np
 from scipy.integrate import trapezoid
 
-from skim._training._mixture import thinned, validate_rows
+from skim._utils import evenly_spaced
 
+MAX_VALUES = 10_000  # beyond this, evenly spaced order statistics stand for all
 N_LEVELS = 1000  # at which curves are taken
 MASSES = (0.9, 0.999)  # of the level sets whose volumes count
 MASS_LEFT = 0.9  # excess mass counts up to the level that leaves so much
@@ -221,3 +222,19 @@ def _masses_and_volumes(scores, reference_scores):
     n_inside = len(reference) - np.searchsorted(reference, levels, side="left")
     # One more, as if one point had been just inside: no volume is nothing.
     return masses, (n_inside + 1) / (len(reference) + 1)
+
+
+def thinned(values, max_values=MAX_VALUES):
+    """Sort values; of very many, return evenly spaced order statistics."""
+    values = np.sort(values)
+    if len(values) <= max_values:
+        return values
+    return values[evenly_spaced(len(values), max_values)]
+
+
+def validate_rows(values):
+    """Return finite values, at least two a row, as float64."""
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim == 0 or values.shape[-1] < 2 or not np.isfinite(values).all():
+        raise ValueError("Expected finite values, at least two of them a row.")
+    return values

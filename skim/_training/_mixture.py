@@ -1,8 +1,7 @@
-"""The two-Gaussian mixture in one dimension, and what is read off it.
+"""The mixture of two Gaussians in one dimension, and what can be read off it.
 
-Early in training the losses of inliers and of outliers part. A mixture of two
-Gaussians, fitted to the losses, measures without labels how far they have parted
-and where to draw the line between them.
+Early in training, the losses of inliers and of outliers separate. A mixture of two
+Gaussians, fitted to the losses, measures without labels how well.
 """
 
 from typing import NamedTuple
@@ -10,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skim._utils import evenly_spaced
+from skim._training._criteria import thinned, validate_rows
 
 VAR_FLOOR = 1e-6  # for values scaled to [0, 1]
-MAX_VALUES = 10_000  # beyond this, evenly spaced order statistics stand for all
 REACH = 3.0  # standard deviations that still belong to the bulk of the losses
 
 
@@ -150,22 +148,6 @@ def split_point(losses: ArrayLike) -> float:
 def weighted_densities(mixture, values):
     """Return the densities, (2, n), of one mixture's components, with their weights."""
     return _densities(values[None], *(part[:, None] for part in mixture))[:, 0]
-
-
-def thinned(values, max_values=MAX_VALUES):
-    """Sort values; of very many, return evenly spaced order statistics."""
-    values = np.sort(values)
-    if len(values) <= max_values:
-        return values
-    return values[evenly_spaced(len(values), max_values)]
-
-
-def validate_rows(values):
-    """Return finite values, at least two a row, as float64."""
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim == 0 or values.shape[-1] < 2 or not np.isfinite(values).all():
-        raise ValueError("Expected finite values, at least two of them a row.")
-    return values
 
 
 def _scale_to_unit(values):

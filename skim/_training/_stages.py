@@ -95,7 +95,7 @@ def staged_scores(detector, rows, stages=None, *, raw=False):
         # Later stages never look back further than this one.
         for k in [k for k in totals if k < kept[0]]:
             del totals[k]
-        total = np.zeros(len(rows))
+        total = np.zeros(len(rows.values))
         for k in kept:
             total += totals[k]
         scores = total / -(len(kept) * index.shape[1])

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
-from skim._training._mixture import fit_two_gaussians, thinned, weighted_densities
+from skim._training._criteria import thinned
+from skim._training._mixture import fit_two_gaussians, weighted_densities
 from skim._utils import outlier_mask
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, new_axes, tidy
 

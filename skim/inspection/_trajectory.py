@@ -10,8 +10,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import Pipeline
 
 from skim._detectors._base import IMDetector
+from skim._training._criteria import thinned
 from skim._training._history import QUANTILES
-from skim._training._mixture import separation, thinned
+from skim._training._mixture import separation
 from skim._utils import import_pandas, outlier_mask
 from skim.inspection._window import IMWindow, im_window
 

@@ -15,8 +15,9 @@ from skim._training._criteria import (
     gradient_cohesion,
     loss_entropy,
     mass_volume,
+    thinned,
 )
-from skim._training._mixture import separation, thinned
+from skim._training._mixture import separation
 from skim.metrics._labelled import (
     outlier_average_precision_score,
     outlier_roc_auc_score,

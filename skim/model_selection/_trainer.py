@@ -79,7 +79,7 @@ class EpochTrainer(BaseEstimator):
         detector._validate_params()
         self.rows_ = detector._fit(X, y, finish=False, **params)
         self.detector_ = detector
-        sample = evenly_spaced(len(self.rows_), MAX_CHECKED_ROWS)
+        sample = evenly_spaced(len(self.rows_.values), MAX_CHECKED_ROWS)
         sample = ScaledRows(self.rows_.values[sample], None, None)
         checked = self._staged_scores(sample)
         self.is_finite_ = {e: np.isfinite(s).all() for e, s in checked.items()}

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import skim
-from skim._training._mixture import fit_two_gaussians, thinned
+from skim._training._criteria import thinned
+from skim._training._mixture import fit_two_gaussians
 from skim._utils import replacing
 from skim.report import _findings, _text
 from skim.report._charts import distribution, trajectory
