@@ -103,5 +103,5 @@ def test_cohesion_refuses_what_is_not_a_matrix_of_products(products):
 
 @pytest.mark.parametrize("measure", [loss_entropy, gradient_cohesion])
 def test_missing_values_are_refused(measure):
-    with pytest.raises(ValueError, match="finite values"):
+    with pytest.raises(ValueError, match="two finite values per row"):
         measure([[np.nan, 1.0], [1.0, 1.0]])
