@@ -183,7 +183,7 @@ def gradient_cohesion(products):
     n_rows = products.shape[-1]
     if products.ndim < 2 or products.shape[-2] != n_rows or n_rows < 4:
         raise ValueError(
-            "Expected square matrices of inner products, of four rows or more, not "
+            "Expected square matrices of inner products of at least four rows, got "
             f"shape {products.shape}."
         )
     n_outliers = max(round(LIKELY_OUTLIERS * n_rows), 2)
@@ -215,7 +215,7 @@ def _masses_and_volumes(scores, reference_scores):
     scores = validate_rows(scores)
     reference = np.sort(validate_rows(reference_scores))
     if scores.ndim != 1 or reference.ndim != 1:
-        raise ValueError("Expected one row of scores, and one of the reference.")
+        raise ValueError("scores and reference_scores must be one-dimensional.")
     levels = thinned(scores, N_LEVELS)[::-1]
     order = np.sort(scores)
     masses = 1 - np.searchsorted(order, levels, side="left") / len(order)

@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
 from sklearn.base import clone
 
+import skim._training._stopping
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
-from skim._training._stopping import CRITERIA, moments_until
+from skim._nets import Adam, AutoencoderShape, Run
+from skim._training._history import History
+from skim._training._stopping import CRITERIA, BestStates, checkpoint_epochs
 from skim.metrics import loss_entropy, separation
 
 
@@ -14,39 +18,17 @@ def criterion(request):
     return request.param
 
 
-@pytest.fixture
-def stopped(quick, criterion):
-    """Makes a quick detector that stops by a criterion."""
-
-    def make(**params):
-        detector = quick(stopping=criterion, **params)
-        if isinstance(detector, ALTBIDetector):
-            detector.set_params(min_epochs=4)
-        return detector
-
-    return make
+def test_quick_detectors_evaluate_their_criterion_and_altbi_stops_early(quick, table):
+    detector = quick().fit(table)
+    assert np.isfinite(detector.history_["criterion"][-1])
+    if isinstance(detector, ALTBIDetector):
+        n_epochs = len(detector.history_["epoch"])
+        assert detector.min_epochs <= detector.best_epoch_ < n_epochs < detector.epochs
 
 
-def test_every_detector_can_stop_by_every_criterion(stopped, table):
-    detector = stopped().fit(table)
-    assert np.isfinite(detector.score_samples(table)).all()
-    values = detector.history_["criterion"]
-    assert np.isfinite(values[4])
-    again = clone(detector).fit(table)
-    np.testing.assert_array_equal(detector.training_scores_, again.training_scores_)
-
-
-def test_every_stage_of_few_rows_equals_a_shorter_training(table):
-    few = table[-40:]
-    detector = ALTBIDetector(epochs=16, n_estimators=2, random_state=0).fit(few)
-    assert detector.best_epoch_ > 10
-    for n_epochs, scores in enumerate(detector.staged_score_samples(few), start=1):
-        shorter = clone(detector).set_params(epochs=n_epochs).fit(few)
-        np.testing.assert_array_equal(scores, shorter.score_samples(few))
-
-
-def test_every_stage_equals_a_shorter_training(stopped, table):
-    detector = stopped(store_stages=True).fit(table)
+def test_every_detector_can_stop_by_every_criterion(quick, criterion, table):
+    detector = quick(stopping=criterion, store_stages=True).fit(table)
+    assert np.isfinite(detector.history_["criterion"][4])
     stages = list(detector.staged_score_samples(table[:50]))
     for n_epochs in range(1, detector.epochs + 1):
         last = np.flatnonzero(detector.history_["epoch"] <= n_epochs)[-1]
@@ -54,13 +36,25 @@ def test_every_stage_equals_a_shorter_training(stopped, table):
         np.testing.assert_array_equal(stages[last], shorter.score_samples(table[:50]))
 
 
-def test_without_a_criterion_the_last_moment_counts(table):
-    detector = IMAutoencoderDetector(epochs=7, stopping=None, random_state=0).fit(table)
+def test_few_rows_may_end_the_run_at_any_epoch(table):
+    few = table[-40:]
+    detector = ALTBIDetector(
+        epochs=16, n_estimators=2, store_stages=True, random_state=0
+    ).fit(few)
+    assert detector.best_epoch_ > 10
+    for n_epochs, scores in enumerate(detector.staged_score_samples(few), start=1):
+        shorter = clone(detector).set_params(epochs=n_epochs).fit(few)
+        np.testing.assert_array_equal(scores, shorter.score_samples(few))
+
+
+def test_without_a_criterion_the_last_state_counts(table):
+    params = {"epochs": 7, "stopping": None, "random_state": 0}
+    detector = IMAutoencoderDetector(**params).fit(table)
     assert (detector.best_epochs_ == 7).all()
     assert np.isnan(detector.history_["criterion"]).all()
-    detector = ODIMDetector(epochs=7, stopping=None, random_state=0).fit(table)
+    detector = ODIMDetector(**params).fit(table)
     assert (detector.best_updates_ == detector.history_["update"][-1]).all()
-    detector = ALTBIDetector(epochs=7, stopping=None, random_state=0).fit(table)
+    detector = ALTBIDetector(patience=1.01, **params).fit(table)  # nothing to wait for
     assert detector.snapshot_epochs_[-1] == 7
 
 
@@ -69,19 +63,21 @@ def test_altbi_ends_where_the_criterion_is_best(table, criterion):
         epochs=45, min_epochs=25, stopping=criterion, random_state=0
     ).fit(table)
     values = detector.history_["criterion"]
-    looked_at = np.flatnonzero(~np.isnan(values)) + 1
-    assert looked_at.tolist() == [m for m in moments_until(45) if m >= 25]
+    evaluated = np.flatnonzero(~np.isnan(values)) + 1
+    assert evaluated.tolist() == [e for e in checkpoint_epochs(45) if e >= 25]
     best = 1 + np.nanargmax(values)
-    assert detector.snapshot_epochs_[-1] == best
+    assert detector.best_epoch_ == detector.snapshot_epochs_[-1] == best
     assert (detector.snapshot_epochs_ > 0.4 * best).all()
-    assert len(detector.snapshot_epochs_) <= detector.n_snapshots
     assert len(detector.weights_) == len(detector.snapshot_epochs_)
+    assert len(detector.weights_) <= detector.n_snapshots
 
 
 @pytest.mark.parametrize("patience", [1.01, 1.3, 2])
-def test_a_training_is_over_when_nothing_better_came_for_long(table, patience):
+def test_altbi_stops_when_no_better_epoch_came_for_long(table, patience):
     few = table[-40:]
-    detector = ALTBIDetector(patience=None, n_estimators=2, random_state=0).fit(few)
+    detector = ALTBIDetector(
+        patience=None, n_estimators=2, store_stages=True, random_state=0
+    ).fit(few)
     assert len(detector.history_["epoch"]) == 100
     ended = clone(detector).set_params(patience=patience).fit(few)
     n_epochs = len(ended.history_["epoch"])
@@ -93,16 +89,13 @@ def test_a_training_is_over_when_nothing_better_came_for_long(table, patience):
     np.testing.assert_array_equal(ended.score_samples(few), stages[n_epochs - 1])
 
 
-def test_without_a_criterion_there_is_nothing_to_wait_for(table):
+@pytest.mark.parametrize("epochs", [1, 5, 23, 25])
+def test_a_run_too_short_for_the_criterion_counts_to_its_end(table, epochs):
     detector = ALTBIDetector(
-        epochs=60, stopping=None, patience=1.01, n_estimators=1, random_state=0
-    ).fit(table[-40:])
-    assert detector.best_epoch_ == 60
-
-
-def test_a_training_that_cannot_choose_yet_is_not_over(table):
-    detector = ALTBIDetector(epochs=6, patience=1.01, n_estimators=1, random_state=0)
-    assert detector.fit(table).best_epoch_ == 6
+        epochs=epochs, min_epochs=26, patience=1.01, n_estimators=1, random_state=0
+    ).fit(table)
+    assert detector.snapshot_epochs_[-1] == epochs
+    assert np.isnan(detector.history_["criterion"]).all()
 
 
 @pytest.mark.parametrize(
@@ -116,14 +109,8 @@ def test_a_training_that_cannot_choose_yet_is_not_over(table):
         (100_000, {}, 25),
     ],
 )
-def test_the_end_may_come_earlier_where_rows_are_few(n_rows, params, first):
+def test_the_run_may_end_earlier_where_rows_are_few(n_rows, params, first):
     assert ALTBIDetector(**params)._earliest_end(n_rows) == first
-
-
-def test_no_criterion_looks_before_the_first_epoch_to_choose(table):
-    detector = ALTBIDetector(epochs=14, random_state=0).fit(table[:50])
-    looked_at = np.flatnonzero(~np.isnan(detector.history_["criterion"])) + 1
-    assert looked_at.tolist() == [10, 11, 12, 13, 14]
 
 
 @pytest.mark.parametrize("n_snapshots", [1, 2, 5])
@@ -131,47 +118,116 @@ def test_no_more_snapshots_than_asked_for(table, n_snapshots):
     detector = ALTBIDetector(
         epochs=30, min_epochs=1, n_snapshots=n_snapshots, burn_in=0.0, random_state=0
     ).fit(table)
-    best = 1 + np.nanargmax(detector.history_["criterion"])
-    assert len(detector.snapshot_epochs_) == min(n_snapshots, best)
-    assert detector.snapshot_epochs_[-1] == best
+    assert len(detector.snapshot_epochs_) == min(n_snapshots, detector.best_epoch_)
 
 
-def test_the_entropy_is_that_of_the_rows_losses(table):
-    # All rows are watched here; the last stage's losses are those of one snapshot.
+@pytest.mark.parametrize(
+    ("stopping", "of_losses"),
+    [("entropy", lambda losses: -loss_entropy(losses)), ("separation", separation)],
+)
+def test_the_criterion_is_that_of_the_losses_of_rows(table, stopping, of_losses):
+    # All rows are watched here, and the only snapshot is that of the only epoch.
     detector = ALTBIDetector(
-        epochs=1, min_epochs=1, stopping="entropy", n_estimators=3, random_state=0
+        epochs=1, min_epochs=1, stopping=stopping, n_estimators=3, random_state=0
     ).fit(table)
-    losses = -detector.training_scores_
-    expected = -loss_entropy(losses)
-    assert detector.history_["criterion"][0] == pytest.approx(expected, rel=1e-5)
-    detector.set_params(stopping="separation").fit(table)
-    expected = separation(-detector.training_scores_)
+    expected = of_losses(-detector.training_scores_)
     assert detector.history_["criterion"][0] == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("epochs", [1, 5, 23, 25])
-def test_a_training_that_is_too_short_to_choose_from_counts_to_its_end(table, epochs):
-    detector = ALTBIDetector(epochs=epochs, min_epochs=26, random_state=0).fit(table)
-    assert detector.snapshot_epochs_[-1] == epochs
-    assert np.isnan(detector.history_["criterion"]).all()
-
-
-def test_members_of_the_autoencoder_stop_each_at_its_best(table):
-    detector = IMAutoencoderDetector(
-        epochs=30, stopping="separation", n_estimators=4, random_state=0
-    ).fit(table)
-    assert len(set(detector.best_epochs_)) > 1
-
-
-def test_moments_get_sparser():
-    moments = moments_until(300)
-    assert moments[:20] == list(range(1, 21))
-    assert np.diff(moments).max() <= 30
-    assert 40 < len(moments) < 60
-    assert moments_until(50) == [moment for moment in moments if moment <= 50]
-    assert moments_until(1) == [1]
+def test_checkpoints_get_sparser():
+    epochs = checkpoint_epochs(300)
+    assert epochs[:20] == list(range(1, 21))
+    assert np.diff(epochs).max() <= 30
+    assert 40 < len(epochs) < 60
+    assert checkpoint_epochs(50) == [epoch for epoch in epochs if epoch <= 50]
+    assert checkpoint_epochs(1) == [1]
 
 
 def test_unknown_criteria_are_refused(quick, table):
-    with pytest.raises(ValueError, match="stopping"):
+    with pytest.raises(ValueError, match="'stopping' parameter"):
         quick(stopping="patience").fit(table)
+
+
+def test_cohesion_needs_four_rows(quick):
+    with pytest.raises(ValueError, match="at least four rows, got 3"):
+        quick(stopping="cohesion").fit(np.eye(3))
+
+
+# Best states ---------------------------------------------------------------------
+
+
+class Scripted:
+    """A watch whose judgements are known beforehand."""
+
+    judges_by_losses_alone = True
+
+    def __init__(self, rows, criteria):
+        self.rows = rows
+        self.criteria = np.array(criteria)
+
+    def judge(self, run, losses):
+        return self.criteria
+
+
+def test_each_member_is_kept_at_its_own_best():
+    shape = AutoencoderShape(2, 3, "tanh")
+    generator = torch.Generator().manual_seed(0)
+    weights = shape.weights.uniform(2, generator)
+    X = torch.rand(20, 2, generator=generator)
+    run = Run(shape, weights, Adam(weights, learning_rate=0.01), X, generator)
+    watch = Scripted(run.draw_rows(5), [[1.0, 5.0], [3.0, 2.0], [3.0, 4.0]])
+    best = BestStates(run, watch, history := History("run", 3), by_time=False)
+    states = []
+    for moment in range(3):
+        run.update(5)
+        states.append(run.state()[0])
+        best.add(run, moment, epoch=moment, update=moment, batch_size=5)
+    best.finish(run)
+    assert best.moments.tolist() == [1, 0]  # the first of equal ones
+    ((kept, _),) = run.snapshots
+    np.testing.assert_array_equal(kept, [states[1][0], states[0][1]])
+    assert history.columns()["criterion"].tolist() == [3.0, 2.5, 3.5]
+
+
+DETECTORS = [
+    ODIMDetector(n_estimators=6, patience_updates=15, epochs=60),
+    ODIMDetector(n_estimators=3, n_importance=3, patience_updates=20, epochs=20),
+    ODIMDetector(n_estimators=1, patience_updates=20, epochs=20),
+    ODIMDetector(n_estimators=3, patience_updates=20, epochs=20, stopping="entropy"),
+    ODIMDetector(n_estimators=3, epochs=5, stopping=None),
+    IMAutoencoderDetector(n_estimators=3, epochs=12),
+    IMAutoencoderDetector(n_estimators=1, epochs=12),
+]
+
+
+@pytest.mark.parametrize("detector", DETECTORS, ids=str)
+def test_checks_judged_together_end_as_if_judged_alone(detector, table, monkeypatch):
+    n_judged = []
+    judge = BestStates.judge
+
+    def counted(self, run):
+        n_judged.append(len(self._held))
+        judge(self, run)
+
+    def results():
+        n_judged.clear()
+        fitted = clone(detector).set_params(random_state=0, store_stages=True)
+        fitted.fit(table[::4])
+        arrays = vars(fitted) | fitted.history_ | fitted._stages
+        return {k: v for k, v in arrays.items() if isinstance(v, np.ndarray)}
+
+    monkeypatch.setattr(BestStates, "judge", counted)
+    together = results()
+    assert max(n_judged) > 1
+    monkeypatch.setattr(skim._training._stopping, "MAX_HELD_BYTES", 0)
+    alone = results()
+    assert max(n_judged) == 1
+    assert alone.keys() == together.keys()
+    for name, expected in alone.items():
+        np.testing.assert_array_equal(together[name], expected, err_msg=name)
+
+
+def test_divergence_among_held_checks_is_noticed(table):
+    detector = ODIMDetector(learning_rate=1e30, epochs=20, random_state=0)
+    with pytest.raises(ValueError, match="diverged"):
+        detector.fit(table)
