@@ -233,8 +233,8 @@ def thinned(values, max_values=MAX_VALUES):
 
 
 def validate_rows(values):
-    """Return finite values, at least two a row, as float64."""
+    """Return rows of at least two finite values as float64."""
     values = np.asarray(values, dtype=np.float64)
     if values.ndim == 0 or values.shape[-1] < 2 or not np.isfinite(values).all():
-        raise ValueError("Expected finite values, at least two of them a row.")
+        raise ValueError("Expected at least two finite values per row.")
     return values
