@@ -124,6 +124,7 @@ def detector_at(detector, epochs, rows):
     """
     stage = stage_after(detector, epochs)
     earlier = copy.copy(detector)
+    earlier.__dict__.pop("_past", None)  # of the longer run
     stages, kept = detector._stages, detector._kept_stages(stage)
     index = stages["index"]
     earlier.epochs = epochs
