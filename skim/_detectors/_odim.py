@@ -255,7 +255,11 @@ class ODIMDetector(VAEDetector):
             if (run.n_updates - best.moments[run.members]).max() >= patience:
                 best.judge(run)
             hopeful = run.n_updates - best.moments[run.members] < patience
-            if best.stop or not hopeful.any():
+            if best.stop:
+                break
+            if not hopeful.any():
+                patience = f"patience_updates={self.patience_updates}"
+                history.ended_because = f"no member improved; {patience}"
                 break
             if not hopeful.all():
                 run.select(hopeful)

@@ -148,6 +148,7 @@ def detector_at(detector, epochs, rows):
     kept = detector._kept_stages(stage)
     earlier = _with_states(detector, kept)
     stages, index = detector._stages, detector._stages["index"]
+    earlier.__dict__.pop("_past", None)  # of the longer run
     earlier.epochs = epochs
     earlier.history_ = {k: v[: stage + 1] for k, v in detector.history_.items()}
     earlier._stages = stages | {"index": index[: stage + 1]}

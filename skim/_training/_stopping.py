@@ -65,12 +65,12 @@ class Watch:
         """
         if self.criterion == "cohesion":
             products = run.gradient_products(self.rows[:, :N_GRADIENTS])
-            cohesion = gradient_cohesion(_array(products))
+            cohesion = gradient_cohesion(_finite_array(run, products))
             return cohesion.mean() if together else cohesion
-        losses = _array(losses)
+        losses = _finite_array(run, losses)
         reference: Any = None
         if self.reference is not None:
-            reference = _array(run.losses(self.reference))
+            reference = _finite_array(run, run.losses(self.reference))
         if together:
             losses = losses.mean(axis=0)
             reference = None if reference is None else reference.mean(axis=0)
@@ -89,7 +89,8 @@ def _negative_volume(scores, reference_scores):
     return -mass_volume(scores, reference_scores)
 
 
-def _array(tensor):
+def _finite_array(run, tensor):
+    run.check_finite(tensor)
     return tensor.cpu().numpy().astype(np.float64)
 
 

@@ -11,21 +11,21 @@ def test_paper_settings_are_the_published_recipe():
     assert (detector.n_estimators, detector.n_importance) == (1, 50)
     assert (detector.epochs, detector.updates_per_epoch) == (90, 5)
     assert detector._snapshot_epochs(90) == list(range(72, 91))
-    sizes = [detector._batch_size_of(epoch) for epoch in range(90)]
+    sizes = [detector._batch_size_of(epoch) for epoch in range(1, 91)]
     expected = [128] * 10 + [int(128 * 1.03**k) for k in range(80)]
     assert sizes == expected
     assert sum(sizes) * 5 == pytest.approx(212_000, rel=0.01)
 
 
 def test_batches_are_capped():
-    sizes = {ALTBIDetector(max_batch_size=200)._batch_size_of(e) for e in range(90)}
+    sizes = {ALTBIDetector(max_batch_size=200)._batch_size_of(e) for e in range(1, 91)}
     assert max(sizes) == 200
     assert ALTBIDetector(batch_growth=9.0)._batch_size_of(10**9) == 256
     assert ALTBIDetector(batch_growth=1.0)._batch_size_of(10**9) == 128
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 7, 90, 300])
-def test_snapshots_are_evenly_spaced_and_end_with_the_training(epochs):
+def test_snapshots_are_evenly_spaced_and_end_with_the_run(epochs):
     kept = ALTBIDetector()._snapshot_epochs(epochs)
     assert kept[-1] == epochs
     assert kept[0] >= 1
@@ -35,13 +35,13 @@ def test_snapshots_are_evenly_spaced_and_end_with_the_training(epochs):
         assert gaps.max() - gaps.min() <= 1
 
 
-def test_snapshots_do_not_depend_on_later_training(table):
+def test_snapshots_do_not_depend_on_later_epochs(table):
     short = ALTBIDetector(epochs=8, n_snapshots=1, random_state=0).fit(table)
     long = ALTBIDetector(epochs=12, burn_in=7 / 12, n_snapshots=5, random_state=0)
     assert np.array_equal(long.fit(table).weights_[0], short.weights_[0])
 
 
-def test_rescaled_scores_of_one_snapshot_fill_the_unit_interval(table):
+def test_normalized_scores_of_one_snapshot_fill_the_unit_interval(table):
     detector = ALTBIDetector(
         epochs=12, n_estimators=1, n_snapshots=1, normalize_losses=True, random_state=0
     ).fit(table)

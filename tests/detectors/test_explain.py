@@ -41,7 +41,7 @@ def test_vae_contributions_sum_to_the_loss_up_to_the_latent_term(
     assert np.abs(latent - latent.mean()).mean() < losses.std()
 
 
-def test_rescaled_losses_explain_on_the_scale_of_the_score(odd_column):
+def test_normalized_losses_explain_on_the_scale_of_the_score(odd_column):
     detector = ALTBIDetector(epochs=30, normalize_losses=True, random_state=0)
     detector.fit(odd_column)
     contributions = detector.explain(odd_column)

@@ -7,13 +7,8 @@ from skim import IMAutoencoderDetector
 def test_default_keeps_the_epoch_of_the_best_separation(table):
     detector = IMAutoencoderDetector(n_estimators=1, epochs=20, random_state=0)
     detector.fit(table)
-    separations = detector.history_["separation"]
+    separations = detector.history_["criterion"]
     assert detector.best_epochs_.item() == 1 + separations.argmax()
-
-
-def test_without_stopping_the_last_epoch_counts(table):
-    detector = IMAutoencoderDetector(stopping=None, epochs=7, random_state=0).fit(table)
-    assert (detector.best_epochs_ == 7).all()
 
 
 def test_scores_are_squared_errors_of_the_network(table):
