@@ -1,4 +1,4 @@
-"""The detectors beside the rest of scikit-learn."""
+"""The detectors with the rest of scikit-learn."""
 
 import inspect
 
@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.metrics import make_scorer, roc_auc_score
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -54,7 +55,7 @@ def test_frames_score_like_arrays_and_keep_names(quick, table, frame):
     assert np.array_equal(detector.score_samples(data), expected)
 
 
-def test_frame_with_other_columns_is_refused(quick, table):
+def test_a_frame_with_other_columns_is_refused(quick, table):
     detector = quick().fit(pd.DataFrame(table, columns=COLUMNS))
     with pytest.raises(ValueError, match="feature names"):
         detector.predict(pd.DataFrame(table, columns=COLUMNS[::-1]))
@@ -68,7 +69,7 @@ def test_every_numeric_dtype_scores_like_its_values_in_float64(quick, table, dty
     assert np.array_equal(detector.training_scores_, expected)
 
 
-def test_read_only_memory_map(quick, table, tmp_path):
+def test_a_read_only_memory_map_can_be_fitted(quick, table, tmp_path):
     np.save(tmp_path / "table.npy", table)
     mapped = np.load(tmp_path / "table.npy", mmap_mode="r")
     detector = quick().fit(mapped)
@@ -94,26 +95,10 @@ def test_set_params_after_fit_leaves_scores_alone(quick, table):
     assert np.array_equal(detector.score_samples(table), before)
 
 
-def test_pipeline(quick, table):
+def test_a_pipeline_scores_like_its_steps(quick, table):
     pipeline = make_pipeline(StandardScaler(), quick()).fit(table)
-    assert pipeline.predict(table).shape == (300,)
     expected = quick().fit(StandardScaler().fit_transform(table)).training_scores_
     assert np.array_equal(pipeline.score_samples(table), expected)
-
-
-def test_grid_search_over_epochs(quick, table, is_outlier):
-    y = np.where(is_outlier, -1, 1)
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), quick()),
-        {f"{type(quick()).__name__.lower()}__epochs": [1, 12]},
-        scoring=inlier_auroc,
-        cv=StratifiedKFold(2, shuffle=True, random_state=0),
-    ).fit(table, y)
-    scores = search.cv_results_["mean_test_score"]
-    assert np.isfinite(scores).all()
-    longest = search.best_estimator_[-1].history_["epoch"][-1]
-    assert longest <= search.best_estimator_[-1].epochs
-    assert len(scores) == 2
 
 
 def test_cross_val_score_with_scikit_learns_own_scorer(quick, table, is_outlier):
@@ -129,8 +114,6 @@ def test_cross_val_score_with_scikit_learns_own_scorer(quick, table, is_outlier)
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 def test_n_jobs_changes_scores_by_rounding_only(quick, table, n_jobs):
-    import torch
-
     threads = torch.get_num_threads()
     detector = quick().fit(table)
     expected = detector.score_samples(table)
@@ -146,7 +129,7 @@ def test_device_is_resolved_at_fit(quick, table):
 
 
 @pytest.mark.parametrize("device", ["cuda:99", "meta", "toaster"])
-def test_absent_device_is_refused(quick, table, device):
+def test_an_absent_device_is_refused(quick, table, device):
     with pytest.raises(ValueError, match=r"device=.* is not available"):
         quick(device=device).fit(table)
 
@@ -179,25 +162,25 @@ def test_progress_bar_on_standard_error(quick, table, capfd):
     out, err = capfd.readouterr()
     assert out == ""
     assert type(detector).__name__ in err
-    assert err.endswith("\n")
-    if not isinstance(detector, ODIMDetector):
-        epochs = detector.epochs
-        assert f"{epochs}/{epochs}" in err
+    n_epochs = len(detector.history_["epoch"])
+    if isinstance(detector, ALTBIDetector):
+        assert f"{n_epochs}/14" in err
+        reason = f"(no better epoch than {detector.best_epoch_}; patience=1.3)\n"
+        assert err.endswith(reason)
+    if isinstance(detector, IMAutoencoderDetector):
+        assert f"] {n_epochs}/{n_epochs}" in err
 
 
-def test_history_has_one_entry_per_epoch_or_check(quick, table):
-    detector = quick().fit(table)
+def test_history_has_one_entry_per_epoch(quick, table):
+    detector = quick().fit(table)  # ODIM checks once per epoch of so few rows
     history = pd.DataFrame(detector.history_)
     quantiles = history.filter(like="loss_q")
     assert len(quantiles.columns) == 5
     assert (quantiles.diff(axis=1).iloc[:, 1:] >= 0).all(axis=None)
-    assert (history["separation"] >= 0).all()
-    assert history["update"].is_monotonic_increasing
-    assert (history["batch_size"] == detector.batch_size).any() or (
-        history["batch_size"] == len(table)
-    ).all()
-    if not isinstance(detector, ODIMDetector):
-        assert list(history["epoch"]) == list(range(1, detector.epochs + 1))
+    assert (history["update"].diff()[1:] == history["update"][0]).all()
+    assert history["batch_size"][0] == min(detector.batch_size, len(table))
+    assert history["epoch"].tolist() == list(range(1, len(history) + 1))
+    assert np.isfinite(history["criterion"]).any()
 
 
 @pytest.mark.parametrize("cls", [ALTBIDetector, ODIMDetector, IMAutoencoderDetector])
