@@ -1,6 +1,8 @@
-"""Nothing random that was not asked for, nothing lost, nothing left behind."""
+"""Reproducible scores, complete pickles, light imports, no side effects."""
 
+import importlib
 import pickle
+import pkgutil
 import random
 import subprocess
 import sys
@@ -12,7 +14,8 @@ import pytest
 import skops.io
 import torch
 
-import skim
+import skim._training
+from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 
 
 def test_same_seed_gives_bitwise_equal_scores(quick, table):
@@ -29,14 +32,9 @@ def test_refitting_starts_over(quick, table):
     assert np.array_equal(again, quick().fit(table).training_scores_)
 
 
-def test_random_state_instance_moves_on(quick, table):
-    detector = quick(random_state=np.random.RandomState(0))
-    first = detector.fit(table).training_scores_
-    assert not np.array_equal(detector.fit(table).training_scores_, first)
-
-
-def test_without_a_seed_fits_differ(quick, table):
-    detector = quick(random_state=None)
+@pytest.mark.parametrize("random_state", [None, np.random.RandomState(0)])
+def test_without_a_fixed_seed_fits_differ(quick, table, random_state):
+    detector = quick(random_state=random_state)
     first = detector.fit(table).training_scores_
     assert not np.array_equal(detector.fit(table).training_scores_, first)
 
@@ -111,6 +109,11 @@ def test_skops_trusts_skim_alone(quick, table):
     assert copy.get_params() == detector.get_params()
 
 
+@pytest.mark.parametrize("cls", [ALTBIDetector, ODIMDetector, IMAutoencoderDetector])
+def test_pickles_of_default_detectors_are_small(cls, table):
+    assert len(pickle.dumps(cls(random_state=0).fit(table))) < 0.6e6
+
+
 def test_fitted_state_holds_no_tensors(quick, table):
     fitted = vars(quick().fit(table)).values()
     assert not any(isinstance(value, torch.Tensor) for value in fitted)
@@ -130,6 +133,15 @@ def test_scoring_from_several_threads_is_safe(quick):
     assert set(inside) == {before}
 
 
+def modules_of(package, public=False):
+    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+    return [
+        f"{package.__name__}.{name}"
+        for name in names
+        if not (public and name.startswith("_"))
+    ]
+
+
 @pytest.mark.parametrize(
     ("statement", "absent"),
     [
@@ -137,11 +149,22 @@ def test_scoring_from_several_threads_is_safe(quick):
         ("from skim import *", "torch"),
         ("from skim import ALTBIDetector; ALTBIDetector()", "torch"),
         ("import skim.datasets", "torch"),
+        ("import skim._nets", "torch"),
+        ("from skim._nets import *", "sklearn"),
+        ("import skim._training", "torch"),
+        *((f"import {name}", "sklearn") for name in modules_of(skim._training)),
     ],
 )
 def test_imports_stay_light(statement, absent):
     code = f"import sys; {statement}; sys.exit({absent!r} in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["skim", *modules_of(skim, public=True)])
+def test_public_modules_list_their_names(name):
+    module = importlib.import_module(name)
+    assert module.__all__
+    assert all(hasattr(module, public) for public in module.__all__)
 
 
 def test_public_names_are_found_and_others_are_not():
