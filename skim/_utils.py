@@ -108,6 +108,27 @@ def to_frame(values, *, columns=None, index=None):
     return pd.DataFrame(values, columns=columns, index=index)
 
 
+def refuse_text(estimator, X, error):
+    """Raise an error that names the columns of a frame that are not numeric, if any."""
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return
+    names = [
+        repr(name)
+        for name, dtype in zip(X.columns, X.dtypes, strict=True)
+        if not (
+            getattr(dtype, "kind", "") in tuple("biuf")  # pandas
+            or str(dtype).startswith(("Int", "UInt", "Float", "Boolean"))  # polars
+        )
+    ]
+    if names:
+        more = ", ..." if len(names) > 5 else ""
+        raise ValueError(
+            f"{type(estimator).__name__} needs numbers, but these columns are not "
+            f"numeric: {', '.join(names[:5])}{more}; encode them first, for example "
+            "with make_pipeline(skim.tables.TableEncoder(), ...)."
+        ) from error
+
+
 def feature_names(transformer, detector):
     """Return the names of the features that a detector sees, None if not known.
 

@@ -13,11 +13,12 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim import _nets as nets
-from skim._detectors._callbacks import CallbackSupportMixin, FitCallbacks
+from skim._detectors._callbacks import FitCallbacks
 from skim._detectors._ema import EMAWarmStart
 from skim._detectors._explaining import ExplainMixin
 from skim._detectors._gaps import fill_gaps
@@ -38,6 +39,7 @@ from skim._utils import (
     evenly_spaced,
     finite,
     own_random_state,
+    refuse_text,
     sum_members,
 )
 
@@ -129,7 +131,7 @@ class IMDetector(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training data, outliers included.
+            The training data, outliers included. Missing cells are NaN.
 
         y : Ignored
             Not used, present for API consistency by convention.
@@ -152,9 +154,13 @@ class IMDetector(
             FitCallbacks(self, X, y) if hasattr(self, "_skl_callbacks") else None
         )
         past = past_run(self) if self.warm_start else None
-        X = validate_data(
-            self, X, reset=past is None, ensure_min_samples=2, **VALIDATION
-        )
+        try:
+            X = validate_data(
+                self, X, reset=past is None, ensure_min_samples=2, **VALIDATION
+            )
+        except (TypeError, ValueError) as error:
+            refuse_text(self, X, error)
+            raise
         # A fit that fails must not leave a detector that counts as fitted.
         self.__dict__.pop("offset_", None)
         self.device_ = nets.resolve_device(self.device)

@@ -1,13 +1,6 @@
-"""scikit-learn's callbacks, where scikit-learn has them."""
+"""scikit-learn's callbacks."""
 
 from skim import _nets as nets
-
-try:
-    from sklearn.callback import CallbackSupportMixin
-except ImportError:  # scikit-learn < 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks yet."""
 
 
 class FitCallbacks:

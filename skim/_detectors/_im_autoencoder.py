@@ -66,7 +66,8 @@ class IMAutoencoderDetector(ResumableDetector):
         How features are scaled. "squash" maps standardised values z to
         ``tanh(z / 3)``, "minmax" the training range to [0, 1]. Both are then divided
         by the square root of the number of features, so that no training row is
-        longer than 1.
+        longer than 1. With "squash", a cell far from all others of its column adds
+        its distance to the loss, which squashing would hide.
 
     ema_steps : int, default=0
         Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it.
@@ -76,8 +77,9 @@ class IMAutoencoderDetector(ResumableDetector):
 
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
-        threshold. With "auto", a mixture of two Gaussians, fitted to the training
-        scores, decides; see :func:`skim.metrics.split_point`.
+        threshold. With "auto", the threshold lies where the losses of the training
+        data thin out: in a gap of their upper tail if there is a wide one, and else so
+        that about 1 to 3 % of the rows are outliers.
 
     warm_start : bool, default=False
         Whether `fit` resumes the previous training run, up to a larger number of

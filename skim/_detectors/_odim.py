@@ -64,7 +64,9 @@ class ODIMDetector(VAEDetector):
 
     scaling : {"squash", "minmax"}, default="squash"
         How features are scaled. "squash" maps standardised values z to
-        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1].
+        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1]. With
+        "squash", a cell far from all others of its column adds its distance to the
+        loss, which squashing would hide.
 
     ema_steps : int, default=0
         Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it.
@@ -74,8 +76,9 @@ class ODIMDetector(VAEDetector):
 
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
-        threshold. With "auto", a mixture of two Gaussians, fitted to the training
-        scores, decides; see :func:`skim.metrics.split_point`.
+        threshold. With "auto", the threshold lies where the losses of the training
+        data thin out: in a gap of their upper tail if there is a wide one, and else so
+        that about 1 to 3 % of the rows are outliers.
 
     random_state : int, RandomState instance or None, default=None
         Controls the initial weights, the batches and the latent noise. Pass an int
