@@ -154,6 +154,10 @@ class IMDetector(
             FitCallbacks(self, X, y) if hasattr(self, "_skl_callbacks") else None
         )
         past = past_run(self) if self.warm_start else None
+        # A fit that fails must not leave a detector that counts as fitted, but data
+        # that cannot be used must not end a run that could be resumed.
+        if past is None:
+            self.__dict__.pop("offset_", None)
         try:
             X = validate_data(
                 self, X, reset=past is None, ensure_min_samples=2, **VALIDATION
@@ -161,7 +165,6 @@ class IMDetector(
         except (TypeError, ValueError) as error:
             refuse_text(self, X, error)
             raise
-        # A fit that fails must not leave a detector that counts as fitted.
         self.__dict__.pop("offset_", None)
         self.device_ = nets.resolve_device(self.device)
         if past is None:
@@ -216,6 +219,8 @@ class IMDetector(
     def _set_up(self, X):
         """Learn how to scale the features, and which network they need."""
         self._scaler = self._new_scaler(X.shape[1]).fit(X)
+        if np.isinf(self._scaler.half_range_).any():  # with assume_finite=True
+            raise ValueError("X contains infinity; replace or drop those values.")
         is_empty = self._scaler.n_known_ == 0
         if is_empty.any():
             if is_empty.all():
@@ -233,8 +238,6 @@ class IMDetector(
         seed = own_random_state(self.random_state).randint(2**31 - 1)
         generator = nets.seeded_generator(seed, self.device_)
         data = nets.as_tensor(values, self.device_)
-        if data.isinf().any():
-            raise ValueError("X contains infinity; replace or drop those values.")
         shape = self._shape()
         weights = shape.weights.uniform(self.n_estimators, generator)
         if past is None:

@@ -48,7 +48,8 @@ def test_normalized_losses_explain_on_the_scale_of_the_score(odd_column):
     assert (
         np.corrcoef(contributions.sum(axis=1), -detector.training_scores_)[0, 1] > 0.9
     )
-    assert np.ptp(contributions.sum(axis=1)) < 2  # losses were scaled to [0, 1]
+    # Losses were scaled to [0, 1], but for the cell far from its column.
+    assert np.ptp(contributions[1:].sum(axis=1)) < 2
 
 
 def test_relative_contributions_are_zero_on_average(quick, table):
