@@ -16,6 +16,8 @@ EXPECTED_SHARE = 0.0125  # of outliers, where the losses give no hint
 SHARES = (0.005, 0.3)  # smallest and largest share of outliers considered
 WINDOW = 1.25  # the spacing at a share is measured from share / 1.25 to share * 1.25
 LINEAR_REACH = 3.0  # interquartile ranges above the median until gaps count less
+CERTAIN = 10.0  # interquartile ranges from the median, beyond which all is an outlier
+APART = 3.0  # times the usual spacing is a gap that sets a group apart
 MAX_VALUES = 10_000  # beyond this, evenly spaced order statistics stand for all
 MIN_VALUES = 4  # fewer losses show nothing
 
@@ -115,22 +117,28 @@ def threshold(scores, contamination):
     scores : ndarray of shape (n,)
         Of the training data.
     contamination : "auto" or float
-        The share of outliers. With "auto", see :func:`auto_share`.
+        The share of outliers. With "auto", :func:`auto_share` estimates it and the
+        threshold lies in the widest gap nearby; but rows whose scores are more than
+        ten interquartile ranges below the median are outliers in any case.
     """
-    n_outliers = (
-        int(contamination * len(scores) + 0.5) if contamination != "auto" else 0
-    )
-    if contamination == "auto" and len(scores) >= MIN_VALUES and np.ptp(scores) > 0:
-        n_values = min(len(scores), MAX_VALUES)
-        places = evenly_spaced(len(scores), n_values)
-        losses = -np.sort(scores)[places]
-        n_thinned = _above_widest_gap(losses, auto_share(losses) * n_values)
-        if n_thinned:
-            return between(-losses[n_thinned - 1], -losses[n_thinned])
-    if n_outliers == 0:
+    if contamination != "auto":
+        n_outliers = int(contamination * len(scores) + 0.5)
+        if n_outliers == 0:
+            return scores.min()
+        lowest = np.partition(scores, [n_outliers - 1, n_outliers])
+        return between(lowest[n_outliers - 1], lowest[n_outliers])
+    if len(scores) < MIN_VALUES or scores.min() == scores.max():
         return scores.min()
-    lowest = np.partition(scores, [n_outliers - 1, n_outliers])
-    return between(lowest[n_outliers - 1], lowest[n_outliers])
+    places = evenly_spaced(len(scores), MAX_VALUES)
+    losses = -np.sort(scores)[places]
+    n_outliers = _above_widest_gap(losses, auto_share(losses) * len(losses))
+    offset = scores.min()
+    if n_outliers:
+        offset = between(-losses[n_outliers - 1], -losses[n_outliers])
+    lower, median, upper = np.quantile(scores / 4, [0.25, 0.5, 0.75])
+    if upper > lower:  # in quarters, as the difference of two float64 need not be one
+        offset = max(offset, 4 * (median - CERTAIN * (upper - lower)))
+    return offset
 
 
 def auto_share(losses):
@@ -147,10 +155,33 @@ def auto_share(losses):
 
     .. math:: w(u) = \left[s(u) \min(u / u_0, u_0 / u)\right]^2
 
-    with :math:`u_0` = 1.25 %. Losses count as :math:`\log(1 + e / (3\,\mathrm{IQR}))`,
-    where :math:`e` is the excess over the median, and the largest 0.5 % as if they were
-    equal, so that a few gigantic losses, themselves outliers, do not decide about other
-    rows.
+    with :math:`u_0` = 1.25 %.
+    """
+    log_shares, spacings = _spacings(losses)
+    weights = (spacings * np.exp(-np.abs(log_shares - np.log(EXPECTED_SHARE)))) ** 2
+    return np.exp(np.average(log_shares, weights=weights)) if weights.any() else 0.0
+
+
+def stands_apart(scores, offset):
+    """Whether the scores below the threshold stand apart from the others.
+
+    They do if the tail is much sparser at the threshold than elsewhere.
+    """
+    n_outliers = np.count_nonzero(scores < offset)
+    if n_outliers == 0 or len(scores) < MIN_VALUES:
+        return False
+    losses = -np.sort(scores)[evenly_spaced(len(scores), MAX_VALUES)]
+    log_shares, spacings = _spacings(losses)
+    here = np.interp(np.log(n_outliers / len(scores)), log_shares, spacings)
+    return bool(here > APART * np.median(spacings))
+
+
+def _spacings(losses):
+    """Return log-shares, and the spacing of the sorted losses at each of them.
+
+    Losses count as ``log(1 + e / (3 IQR))``, where e is the excess over the median, and
+    the largest 0.5 % as if they were equal, so that a few gigantic losses, themselves
+    outliers, do not decide about other rows.
     """
     n = len(losses)
     quarter = losses / 4  # the difference of two float64 need not be one
@@ -168,8 +199,7 @@ def auto_share(losses):
     # Less than half a row cannot be seen: assume a spacing that is no evidence.
     visible = log_shares >= log_ranks[0]
     spacings[~visible] = np.median(spacings[visible])
-    weights = (spacings * np.exp(-np.abs(log_shares - np.log(EXPECTED_SHARE)))) ** 2
-    return np.exp(np.average(log_shares, weights=weights)) if weights.any() else 0.0
+    return log_shares, spacings
 
 
 def _above_widest_gap(losses, n_outliers):
