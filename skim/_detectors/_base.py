@@ -154,18 +154,17 @@ class IMDetector(
             FitCallbacks(self, X, y) if hasattr(self, "_skl_callbacks") else None
         )
         past = past_run(self) if self.warm_start else None
-        # A fit that fails must not leave a detector that counts as fitted, but data
-        # that cannot be used must not end a run that could be resumed.
-        if past is None:
-            self.__dict__.pop("offset_", None)
+        # A fit that fails must not leave a detector that counts as fitted.
+        offset = self.__dict__.pop("offset_", None)
         try:
             X = validate_data(
                 self, X, reset=past is None, ensure_min_samples=2, **VALIDATION
             )
         except (TypeError, ValueError) as error:
+            if past is not None:  # bad data does not end a run that can be resumed
+                self.offset_ = offset
             refuse_text(self, X, error)
             raise
-        self.__dict__.pop("offset_", None)
         self.device_ = nets.resolve_device(self.device)
         if past is None:
             self._set_up(X)
@@ -292,6 +291,21 @@ class IMDetector(
             if name not in params
             and not name.startswith(("_skl", "_callback", "_parent"))
         }
+
+    def _losses_so_far(self, run, rows):
+        """Return the mean losses of rows over the members being trained."""
+        weights, statistics = run.state()
+        losses = self._losses(rows.values, weights, statistics, run.members)
+        losses = losses.mean(axis=0)
+        if rows.missing is None and rows.far is None:
+            return losses
+        now = copy.copy(self)
+        now.weights_, now._statistics = weights[None], statistics[None]
+        if self._noise is not None:
+            now._noise = self._noise[run.members]
+        if rows.missing is not None:
+            now._learn_typical(self._sample, now._network_scores(self._sample))
+        return -now._completed(-losses, rows)
 
     def _diverged(self):
         return DivergedError(

@@ -119,7 +119,7 @@ class CellExpectations:
         low, median, high = np.quantile(rows, [0.05, 0.5, 0.95], axis=0)
         # Each side has a standard deviation of its own; a column that is mostly one
         # value has that of all its values.
-        overall = np.nanstd(self.scaler.inverse_transform(rows, every), axis=0)
+        overall = np.std(self.scaler.inverse_transform(rows, every), axis=0)
         overall[~(overall > 0)] = 1.0
         start, middle, end = (
             self.scaler.inverse_transform(v, every) for v in (low, median, high)

@@ -178,8 +178,7 @@ class _Recorder:
         self.entries = []
 
     def __call__(self, run, rows):
-        losses = self.detector._losses(rows.values, *run.state(), run.members)
-        self.entries.append(self._entry(losses.mean(axis=0)))
+        self.entries.append(self._entry(self.detector._losses_so_far(run, rows)))
 
     def _entry(self, losses):
         entry = {
