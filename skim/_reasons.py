@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,8 @@ class Reason(NamedTuple):
     value : str
         The value, as the user would write it.
     expected : str
-        What was expected: a value, or a range such as "3 to 17".
+        What was expected: a value, or a range such as "3 to 17". Empty if that cannot
+        be told apart from the value.
     contribution : float
         What the cell adds to the loss of the row beyond the usual.
     """
@@ -35,7 +37,33 @@ class Reason(NamedTuple):
     contribution: float
 
     def __str__(self):
-        return f"{self.column} {self.value} (expected {self.expected})"
+        expected = f"expected {self.expected}" if self.expected else "unexpected"
+        return f"{self.column} {self.value} ({expected})"
+
+
+class Judgement(NamedTuple):
+    """Which cells make rows strange.
+
+    Attributes
+    ----------
+    is_reason : ndarray of bool of shape (n_rows, n_features)
+    n_outside, n_known : ndarray of int of shape (n_rows,)
+        Number of cells outside of their ranges, and of cells that are not missing.
+    """
+
+    is_reason: NDArray[np.bool_]
+    n_outside: NDArray[np.intp]
+    n_known: NDArray[np.intp]
+
+    @property
+    def is_mostly_outside(self):
+        """Whether more than half of the known cells, and not just one, are outside."""
+        return self.n_outside > np.maximum(self.n_known / 2, 1)
+
+    @property
+    def is_whole(self):
+        """Whether rows are strange as a whole."""
+        return ~self.is_reason.any(axis=1) | self.is_mostly_outside
 
 
 class RowReasons(NamedTuple):
@@ -44,8 +72,7 @@ class RowReasons(NamedTuple):
     Attributes
     ----------
     is_whole : bool
-        Whether the row is strange as a whole: no single cell is to blame, or more
-        than half of its cells are outside of their ranges.
+        Whether the row is strange as a whole.
     cells : list of Reason
         The cells to blame, the most important one first.
     """
@@ -60,6 +87,37 @@ class RowReasons(NamedTuple):
         return f"{WHOLE}: {cells}" if cells else WHOLE
 
 
+def judge(value, expected, low, high, contribution, is_outside):
+    """Decide which cells make rows strange.
+
+    A cell is a reason if its value lies further from what was expected than 1.5 times
+    that side of its range, and if it contributes at least a quarter of what the cell
+    with the largest contribution does. A row is strange as a whole if it has no such
+    cell, or if more than half of its known cells are outside of their ranges.
+
+    Parameters
+    ----------
+    value, expected, low, high, contribution, is_outside : ndarray of shape \
+            (n_rows, n_features)
+        All cells of the rows, as of ``detector.reasons(X, n_reasons=None)``.
+
+    Returns
+    -------
+    judgement : Judgement
+    """
+    # In halves, as the difference of two float64 need not be one.
+    distance = value / 2 - expected / 2
+    side = np.where(distance > 0, high, low) / 2 - expected / 2
+    is_far = np.abs(distance) > BEYOND * np.abs(side)
+    largest = contribution.max(axis=1, keepdims=True)
+    matters = (contribution > 0) & (contribution >= SHARE * largest)
+    return Judgement(
+        is_reason=is_outside & is_far & matters,
+        n_outside=is_outside.sum(axis=1),
+        n_known=(~np.isnan(value)).sum(axis=1),
+    )
+
+
 def row_reasons(
     reasons: pd.DataFrame,
     n_rows: int,
@@ -70,12 +128,7 @@ def row_reasons(
     describe: Callable[[str, float], str] | None = None,
     written: Callable[[int, str, str], str | None] | None = None,
 ) -> list[RowReasons]:
-    """Decide which cells make rows strange, and put them into words.
-
-    A cell is a reason if its value lies further from what was expected than 1.5 times
-    that side of its range, and if it contributes at least a quarter of what the
-    cell with the largest contribution does. A row is strange as a whole if it has no
-    such cell, or if more than half of its known cells are outside of their ranges.
+    """Put into words which cells make rows strange, as decided by :func:`judge`.
 
     Parameters
     ----------
@@ -106,80 +159,39 @@ def row_reasons(
     describe = describe or _number
     cells = {
         name: reasons[name].to_numpy().reshape(n_rows, -1)
-        for name in ("feature", "value", "expected", "low", "high", "contribution")
+        for name in reasons.columns
+        if name != "row"
     }
-    is_outside = reasons["is_outside"].to_numpy(bool).reshape(n_rows, -1)
-    is_reason = is_outside & _is_far(cells) & _contributes(cells["contribution"])
-    origin = _origins(cells["feature"], columns)
-    is_whole = ~is_reason.any(axis=1) | _is_mostly_outside(
-        origin, is_outside, ~np.isnan(cells["value"])
-    )
+    features = cells.pop("feature")
+    judgement = judge(**cells)
 
     def told(i, k, column):
-        feature = cells["feature"][i, k]
+        feature = features[i, k]
         value, middle, low, high = (
-            cells[name][i, k] for name in ("value", "expected", "low", "high")
+            float(cells[name][i, k]) for name in ("value", "expected", "low", "high")
         )
         text = written(i, column, feature) if written else None
         text = describe(feature, value) if text is None else text
         expected = describe(feature, middle)
         if feature not in levels:
             ends = describe(feature, low), describe(feature, high)
-            # Rounded, the end of the range may coincide with the value.
+            # Rounded, the end of a range may coincide with the value outside of it.
             if ends[0] != ends[1] and text not in ends:
                 expected = f"{ends[0]} to {ends[1]}"
-        if expected == text:
-            return None
+        expected = "" if expected == text else expected
         return Reason(column, text, expected, float(cells["contribution"][i, k]))
 
     rows = []
-    for i in range(n_rows):
+    for i, is_whole in enumerate(judgement.is_whole.tolist()):
         found: dict[str, Reason] = {}
-        for k in np.flatnonzero(is_reason[i]):
-            column = str(cells["feature"][i, k])
-            column = columns[column] if columns is not None else column
-            if column not in found and (reason := told(i, k, column)):
-                found[column] = reason
+        for k in np.flatnonzero(judgement.is_reason[i]):
+            column = features[i, k] if columns is None else columns[features[i, k]]
+            if column not in found:
+                found[column] = told(i, k, column)
                 if len(found) == max_reasons:
                     break
-        rows.append(RowReasons(bool(is_whole[i]) or not found, list(found.values())))
+        rows.append(RowReasons(is_whole, list(found.values())))
     return rows
-
-
-def _is_far(cells):
-    """Whether values are further from the expected ones than half-widths allow."""
-    distance = cells["value"] - cells["expected"]
-    above = cells["high"] - cells["expected"]
-    below = cells["expected"] - cells["low"]
-    return np.where(distance > 0, distance > BEYOND * above, -distance > BEYOND * below)
-
-
-def _contributes(contributions):
-    largest = np.nanmax(contributions, axis=1, keepdims=True)
-    return (contributions > 0) & (contributions >= SHARE * largest)
-
-
-def _origins(features, columns):
-    """Return the number of the column that each cell belongs to."""
-    names, number = np.unique(features.astype(str), return_inverse=True)
-    if columns is not None:
-        names, place = np.unique([columns[n] for n in names], return_inverse=True)
-        number = place[number]
-    return number.reshape(features.shape)
-
-
-def _is_mostly_outside(origin, is_outside, is_known):
-    """Whether more than half of the known cells, and more than one, are outside."""
-    n_rows, n_columns = len(origin), origin.max() + 1
-    row = np.arange(n_rows)[:, None] * n_columns
-    outside, known = (
-        np.bincount((row + origin)[which], minlength=n_rows * n_columns)
-        .reshape(n_rows, n_columns)
-        .astype(bool)
-        .sum(axis=1)
-        for which in (is_outside & is_known, is_known)
-    )
-    return (outside > known / 2) & (outside > 1)
 
 
 def _number(feature, value):
