@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skim._training._mixture import weighted_densities
 from skim._utils import evenly_spaced
 
 MAX_VALUE = 1e300  # differences of larger values may overflow
@@ -102,8 +101,8 @@ def dot_path(x, y):
 # The score distribution ----------------------------------------------------------
 
 
-def distribution(losses, threshold, mixture):
-    """Lay out a histogram of losses, the threshold, and the training mixture."""
+def distribution(losses, threshold):
+    """Lay out a histogram of losses and the threshold."""
     frame = {"width": 520, "height": 340, "left": 52, "right": 498}
     frame |= {"top": 26, "bottom": 286}
     low, high = limits(losses, reach=2.0)
@@ -113,15 +112,11 @@ def distribution(losses, threshold, mixture):
     n_bins = int(np.clip(2 * np.sqrt(len(losses)), 12, 60))
     clipped = np.clip(losses, x.low, x.high)
     counts, edges = np.histogram(clipped, n_bins, (x.low, x.high))
-    grid = np.linspace(x.low, x.high, MAX_POINTS)
-    curves = weighted_densities(mixture, grid) * len(losses) * (edges[1] - edges[0])
-    tallest = counts.max() * np.clip(curves.max() / counts.max(), 1, 1.5)
-    y = Axis(0.0, 1.1 * tallest, frame["bottom"], frame["top"])
+    y = Axis(0.0, 1.1 * counts.max(), frame["bottom"], frame["top"])
     return frame | {
         "x_ticks": x.ticks(),
         "y_ticks": [tick for tick in y.ticks(6) if tick["value"] % 1 == 0],
         "bars": _bars(counts, x(edges), y),
-        "curves": [line_path(x(grid), y(curve)) for curve in curves],
         "threshold": _pixel(x(threshold)),
         "threshold_is_left": x(threshold) > (x.start + x.end) / 2,
         "marks": dot_path(*_rug(losses, threshold, x, frame["bottom"] + 7)),

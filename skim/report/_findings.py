@@ -1,12 +1,18 @@
 """The top rows: why they are strange, how stable they are, where they lie."""
 
+from typing import NamedTuple
+
 import numpy as np
 from sklearn.decomposition import PCA
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_array
 
+from skim._detectors._expecting import CellExpectations
+from skim._detectors._explaining import blamed_cells
 from skim.report._charts import scatter
 
 N_REASONS = 3  # columns named for a row
+CLEARLY = 1.5  # widths of its side of the range, from what was expected
+MAX_CELLS = 100_000  # predicted at once
 N_COLUMNS = 200  # columns described
 N_BLAMED = 10  # columns to blame for the top rows together
 N_DOTS = 3000  # rows on the map, in addition to the top ones
@@ -22,29 +28,95 @@ def is_training_data(detector, losses):
 # Why ------------------------------------------------------------------------------
 
 
-def blame(case, top):
-    """Return how much each column contributes to the top rows.
+class Judgement(NamedTuple):
+    """Which cells of the top rows are to blame, and what to expect in them.
 
-    Returns
-    -------
+    Attributes
+    ----------
+    features : ndarray of int of shape (n_top, n_features)
+        The features in the order of blame, as of :meth:`IMDetector.reasons`.
+    low, high : ndarray of shape (n_top, n_features)
+        The ends of the expected ranges in that order, in the units of the features.
+    is_reason : ndarray of bool of shape (n_top, n_features)
+        Whether a cell is clearly outside its range and adds at least a quarter of what
+        the cell that adds most does, in that order.
+    n_outside, n_known : ndarray of int of shape (n_top,)
+        Number of cells outside their ranges, and of cells that are not missing.
     shares : ndarray of shape (n_top, n_columns)
-        Rows sum to 1, or to 0 if no column adds more than usual.
-    stands_out : ndarray of shape (n_top,)
-        Whether some feature adds at least twice the average. Otherwise the row is
-        strange as a whole.
+        How much each column adds to the loss. Rows sum to 1, or to 0 if no column adds
+        more than usual.
     """
+
+    features: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    is_reason: np.ndarray
+    n_outside: np.ndarray
+    n_known: np.ndarray
+    shares: np.ndarray
+
+    @property
+    def is_mostly_outside(self):
+        """Whether more than half of the cells, and not just one, are outside."""
+        return self.n_outside > np.maximum(self.n_known / 2, 1)
+
+    @property
+    def stands_out(self):
+        """Whether there are reasons; otherwise, a row is strange as a whole."""
+        return self.is_reason.any(axis=1) & ~self.is_mostly_outside
+
+
+def judge(case, top):
+    """Find the cells to blame for the losses of the top rows."""
+    detector, scaler = case.detector, case.detector._scaler
     rows = _safe_indexing(case.features, top)
-    relative = case.detector.explain(rows, relative=True)
-    excess = np.maximum(relative, 0)
-    n_features = excess.shape[1]
-    enough = min(2.0, (1 + n_features) / 2)  # attainable with one or two features
-    stands_out = excess.max(axis=1) >= enough * excess.mean(axis=1)
+    scaled = detector._scaled(rows).values
+    relative = detector.explain(rows, relative=True)
+    with np.errstate(over="ignore", invalid="ignore"):  # of values near 1e308
+        cells = _blamed_cells(
+            CellExpectations(scaler, detector._sample), scaled, relative
+        )
+        features, contributions = cells["column"], cells["contribution"]
+        expected, low, high = (
+            scaler.inverse_transform(cells[name], features)
+            for name in ("expected", "low", "high")
+        )
+        values = np.take_along_axis(_as_array(rows), features, axis=1)
+        deviation = values / 2 - expected / 2
+        side = np.where(deviation > 0, high, low) / 2 - expected / 2
+        is_clear = np.abs(deviation) > CLEARLY * np.abs(side)
+    most = contributions.max(axis=1, keepdims=True)
+    matters = (contributions > 0) & (contributions >= most / 4)
     shares = np.maximum(case.by_column(relative), 0)
     total = shares.sum(axis=1, keepdims=True)
-    return shares / np.where(total > 0, total, 1), stands_out
+    return Judgement(
+        features=features,
+        low=low,
+        high=high,
+        is_reason=cells["is_outside"] & is_clear & matters,
+        n_outside=cells["is_outside"].sum(axis=1),
+        n_known=(~np.isnan(scaled)).sum(axis=1),
+        shares=shares / np.where(total > 0, total, 1),
+    )
 
 
-def reasons_and_columns(case, top, shares, stands_out):
+def _blamed_cells(expectations, scaled, relative):
+    """Return all cells in the order of blame, predicting a part of them at a time."""
+    n_rows, n_features = scaled.shape
+    step = max(MAX_CELLS // n_features, 1)
+    chunks = [slice(start, start + step) for start in range(0, n_rows, step)]
+    parts = [
+        blamed_cells(expectations, scaled[chunk], relative[chunk], n_features)
+        for chunk in chunks
+    ]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _as_array(rows):
+    return check_array(rows, dtype=np.float64, ensure_all_finite="allow-nan")
+
+
+def reasons_and_columns(case, top, judgement):
     """Describe the values that make the top rows strange, and the columns.
 
     Rows that are strange as a whole have no column to blame; their rarest values are
@@ -54,44 +126,80 @@ def reasons_and_columns(case, top, shares, stands_out):
     -------
     reasons : list of list of dict
         For each of the top rows, the most important reason first.
+    n_more : list of int
+        For each of the top rows, the number of columns that are reasons as well.
     blamed : list of dict
         The columns named in the reasons.
     read : list of dict
         The first columns of the input table.
     """
-    weight = np.where(stands_out[:, None], shares, 0)
-    if not stands_out.all():
-        weight[~stands_out] = _rareness(case, top[~stands_out])
-    ranked = np.argsort(-weight, axis=1, kind="stable")[:, :N_REASONS]
-    named = {int(j) for j in np.unique(ranked)}
+    named, n_more = _named_columns(case, top, judgement)
+    values = _as_array(_safe_indexing(case.features, top))
+    every = sorted({j for mine in named for j in mine})
     first = range(min(case.read.n_columns, N_COLUMNS))
     same = case.table is case.read
     described: dict = {}
-    reasons: list = [[] for _ in top]
-    for j in sorted(named.union(first if same else ())):
+    reasons: list = [[None] * len(mine) for mine in named]
+    for j in sorted({*every, *(first if same else ())}):
         # One column at a time, because columns can be large.
         column = case.table.column(j)
         described[j] = _describe(column, case.table.names[j], f"c{j}")
-        for k in np.flatnonzero((ranked == j).any(axis=1) & (weight[:, j] > 0)):
-            reason = {"weight": float(weight[k, j]), "column": described[j]}
-            reasons[k].append(reason | column.describe(top[k]))
-    for mine in reasons:
-        mine.sort(key=lambda reason: -reason["weight"])
+        own = np.flatnonzero(case.origins == j)
+        plain = {f for f in own if column.holds(values[:, f], top)}
+        for k in (k for k, mine in enumerate(named) if j in mine):
+            place, f = named[k][j]
+            low, high = judgement.low[k, place], judgement.high[k, place]
+            reason = {"weight": float(judgement.shares[k, j]), "column": described[j]}
+            reason |= column.describe(top[k]) | {"expected": None, "band": None}
+            if f in plain:
+                reason |= column.expectation(top[k], low, high)
+            else:
+                reason["expected"] = case.describe(f, low, high)
+            reasons[k][list(named[k]).index(j)] = reason
     if same:
         read = [described[j] for j in first]
     else:
         names = case.read.names
         read = [_describe(case.read.column(j), names[j], f"r{j}") for j in first]
-    return reasons, [described[j] for j in sorted(named)], read
+    return reasons, n_more, [described[j] for j in every], read
 
 
-def _rareness(case, rows):
-    """Return how rare each value of the rows is in its column, 0 if unused."""
+def _named_columns(case, top, judgement):
+    """Choose the columns to name for each row, most important first.
+
+    Returns
+    -------
+    named : list of dict
+        For each row, from a column to the place of one of its features in the order of
+        blame, and that feature.
+    n_more : list of int
+    """
+    whole = np.flatnonzero(~judgement.stands_out)
+    rarest = dict(zip(whole, _rarest(case, top[whole]), strict=True))
+    named, n_more = [], []
+    for k, features in enumerate(judgement.features):
+        is_whole = k in rarest
+        places = np.flatnonzero(is_whole | judgement.is_reason[k])
+        found: dict = {}
+        for place in places:
+            column = int(case.origins[features[place]])
+            found.setdefault(column, (int(place), int(features[place])))
+        chosen = rarest[k] if is_whole else list(found)
+        named.append({j: found[j] for j in chosen[:N_REASONS]})
+        n_more.append(0 if is_whole else max(len(found) - N_REASONS, 0))
+    return named, n_more
+
+
+def _rarest(case, rows):
+    """Return, by row, the columns in which its values are rarest, if they are rare."""
     rareness = np.zeros((len(rows), case.table.n_columns))
     for j in np.unique(case.origins):
         column = case.table.column(j)
         rareness[:, j] = [1 - column.rarity(i) for i in rows]
-    return rareness
+    order = np.argsort(-rareness, axis=1, kind="stable")[:, :N_REASONS]
+    return [
+        [int(j) for j in mine if rareness[i, j] > 0] for i, mine in enumerate(order)
+    ]
 
 
 def _describe(column, name, symbol):
@@ -168,7 +276,8 @@ def map_of(case, losses, flagged, order, n_top):
     if n > N_DOTS:
         sample = np.random.default_rng(0).choice(n, N_DOTS, replace=False)
     shown = np.union1d(sample, top)
-    rows = case.detector._scaled(_safe_indexing(case.features, shown))
+    rows = case.detector._scaled(_safe_indexing(case.features, shown)).values
+    rows = np.where(np.isnan(rows), case.detector._scaler.fill_, rows)
     points, variance = _components(rows, np.isin(shown, sample))
     place = np.empty(n, dtype=np.intp)
     place[order] = np.arange(n)

@@ -45,6 +45,7 @@ class Case:
         for step in steps:
             self.features = step.transform(self.features)
         self.decisions = []
+        self._encoder = self._names = None
         self.origins = np.arange(self.detector.n_features_in_)
         if steps:
             self._trace(model[:-1], steps)
@@ -68,6 +69,8 @@ class Case:
         for step in steps:
             self.decisions = getattr(step, "decisions_", self.decisions)
             origins = getattr(step, "origins_", origins)
+        if hasattr(steps[-1], "describe"):
+            self._encoder, self._names = steps[-1], names
         position = {name: j for j, name in enumerate(self.read.names)}
         if origins is not None and len(origins) == n_features:
             found = [position.get(str(name), -1) for name in origins]
@@ -77,6 +80,14 @@ class Case:
         if names is None:
             names = [f"feature {j}" for j in range(n_features)]
         self.table = Table(self.features, names)
+
+    def describe(self, feature, low, high):
+        """Return the text of a range of an encoded feature, None if there is none."""
+        if self._encoder is None:
+            return None
+        name = self._names[feature]
+        ends = [self._encoder.describe(name, float(end)) for end in (low, high)]
+        return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
     def by_column(self, values):
         """Sum `values`, with one column per feature, over the columns of the table."""

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import skim
-from skim._training._criteria import thinned
-from skim._training._mixture import fit_two_gaussians
+from skim._detectors._verdict import probability
 from skim._utils import replacing
 from skim.report import _findings, _text
 from skim.report._charts import distribution, trajectory
@@ -126,11 +125,12 @@ def _content(case, ids, n_top):
     losses = -scores
     order = np.argsort(scores, kind="stable")
     top = order[:n_top]
-    shares, stands_out = _findings.blame(case, top)
-    reasons, blamed, read = _findings.reasons_and_columns(case, top, shares, stands_out)
+    chances = probability(scores[top], detector.offset_, detector.training_scores_)
+    judgement = _findings.judge(case, top)
+    stands_out = judgement.stands_out
+    reasons, n_more, blamed, read = _findings.reasons_and_columns(case, top, judgement)
     agreement = _findings.agreement(scores_by_member, top)
     threshold = float(-detector.offset_)
-    mixture = fit_two_gaussians(thinned(-detector.training_scores_))
     by, kept = _findings.kept_checkpoints(detector)
     return {
         "detector": detector,
@@ -146,22 +146,25 @@ def _content(case, ids, n_top):
         "columns": read,
         "drawn": {column["symbol"]: column for column in read + blamed}.values(),
         "threshold": threshold,
-        "mixture": mixture,
-        "bulk": int(np.argmax(mixture.weights)),
-        "distribution": distribution(losses, threshold, mixture),
+        "distribution": distribution(losses, threshold),
         "top": [
             {
                 "rank": k + 1,
                 "name": str(ids[i]),
                 "loss": float(losses[i]),
+                "probability": float(chances[k]),
                 "flagged": bool(flagged[i]),
                 "votes": agreement and agreement["votes"][k],
                 "reasons": reasons[k],
+                "n_more": n_more[k],
                 "stands_out": bool(stands_out[k]),
+                "is_mostly_outside": bool(judgement.is_mostly_outside[k]),
+                "n_outside": int(judgement.n_outside[k]),
+                "n_known": int(judgement.n_known[k]),
             }
             for k, i in enumerate(top)
         ],
-        "most_blamed": _findings.most_blamed(case, shares[stands_out]),
+        "most_blamed": _findings.most_blamed(case, judgement.shares[stands_out]),
         "n_standing_out": int(stands_out.sum()),
         "agreement": agreement,
         "trajectory": trajectory(detector.history_, by, kept),

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from skim.report._charts import MAX_VALUE, bar_path, limits
-from skim.report._text import count, date, number, percent, rows, shorten
+from skim.report._text import count, date, interval, number, percent, rows, shorten
 
 N_BINS = 24
 N_CATEGORIES = 12  # with a bar each
@@ -127,6 +127,14 @@ class Column(ABC):
         mark = round(self._mark(i), 1)
         return {"value": self._show(i), "place": self._place(i), "mark": mark}
 
+    def holds(self, values, rows):
+        """Whether `values` are the numbers in some rows, where these have any."""
+        return False
+
+    def expectation(self, i, low, high):
+        """Return the range expected in row `i` as text, and its band, if any."""
+        return {"expected": None, "band": None}
+
     def rarity(self, i):
         """Return the share of rows with a value like the one in row `i`."""
         if self._missing[i]:
@@ -145,6 +153,7 @@ class Numbers(Column):
         self._sorted = numeric[self._order]
         self._sorted = self._sorted[: len(values) - int(np.isnan(numeric).sum())]
         drawn = self._sorted[np.isfinite(self._sorted)]
+        self._is_whole = bool((np.rint(drawn) == drawn).all())
         if not len(drawn):
             drawn = np.zeros(1)
         self._low, self._high = limits(drawn)
@@ -190,9 +199,30 @@ class Numbers(Column):
         return f"below {percent(above / n)} of rows"
 
     def _mark(self, i):
-        value = np.clip(self._numeric[i], -MAX_VALUE, MAX_VALUE)
+        return self._pixel(self._numeric[i])
+
+    def _pixel(self, value):
+        value = np.clip(value, -MAX_VALUE, MAX_VALUE)
         share = (value - self._low) / (self._high - self._low)
         return STRIP[0] * float(np.clip(share, 0, 1))
+
+    def holds(self, values, rows):
+        if self._write is not number:
+            return False
+        mine = self._numeric[rows]
+        known = np.isfinite(mine)
+        same = np.isclose(mine[known], values[known], rtol=1e-6, atol=0)
+        return bool(known.any() and same.all())
+
+    def expectation(self, i, low, high):
+        if not (np.isfinite(low) and np.isfinite(high)):
+            return super().expectation(i, low, high)
+        start, end = self._pixel(low), self._pixel(high)
+        ends, value = (float(low), float(high)), float(self._numeric[i])
+        return {
+            "expected": interval(*ends, value, self._is_whole),
+            "band": (round(start, 1), round(max(end - start, 1.0), 1)),
+        }
 
 
 class Categories(Column):

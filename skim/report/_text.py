@@ -1,5 +1,7 @@
 """Formatting numbers and values."""
 
+import math
+
 MAX_LENGTH = 60  # of names and values from the data
 
 
@@ -14,6 +16,33 @@ def number(value):
     value = float(value)
     digits = f"{value:.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.5g}"
     return "0" if digits == "-0" else digits
+
+
+def interval(low, high, value, is_whole=False):
+    """Format a range to about two digits of its width.
+
+    There are more digits where a `value` outside it would otherwise look inside.
+    """
+    if is_whole and math.ceil(low - 1e-3) <= math.floor(high + 1e-3):
+        low, high = math.ceil(low - 1e-3), math.floor(high + 1e-3)
+    width = high - low
+    if not 1e-6 < width < 1e15 or max(abs(low), abs(high)) >= 1e15:
+        ends = [number(low), number(high)]
+    else:
+        decimals = 1 - math.floor(math.log10(width))
+        if is_whole:
+            decimals = min(decimals, 0)
+        while decimals < 6 and _looks_inside(low, high, value, decimals):
+            decimals += 1
+        places = max(decimals, 0)
+        ends = [f"{round(end, decimals) + 0.0:.{places}f}" for end in (low, high)]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _looks_inside(low, high, value, decimals):
+    """Whether a value outside a range would be inside, were the range rounded."""
+    is_outside = value < low or value > high
+    return is_outside and round(low, decimals) <= value <= round(high, decimals)
 
 
 def date(value):

@@ -156,7 +156,7 @@ def test_the_page_fits_the_screen(visit, width):
 def test_the_table_keeps_its_roles_on_a_phone(visit):
     tab = visit(viewport={"width": 375, "height": 700}, is_mobile=True)
     table = tab.get_by_role("table").first
-    assert table.get_by_role("columnheader").count() == 5
+    assert table.get_by_role("columnheader").count() == 6
     assert table.get_by_role("row").count() == 11
     assert table.get_by_role("rowheader", name="p3", exact=True).count() == 1
 

@@ -33,13 +33,14 @@ def text_of(element):
 
 def top_rows(soup):
     """The rows of the list: name, loss, whether flagged, and reasons."""
-    rows = []
+    rows, blank = [], soup.new_tag("bdi")
     for tr in soup.select("#top-table tbody tr"):
         reasons = [
             {
                 "column": li.select_one(".column").get_text(),
                 "value": li.select("bdi")[1].get_text(),
-                "place": li.select_one(".place").get_text(),
+                "expected": text_of(li.select_one(".expected bdi") or blank),
+                "place": li.select_one(".place").get_text().partition(";")[0],
             }
             for li in tr.select(".reasons li")
         ]
