@@ -147,12 +147,15 @@ def detector_at(detector, epochs, rows):
     stage = stage_after(detector, epochs)
     kept = detector._kept_stages(stage)
     earlier = _with_states(detector, kept)
-    stages, index = detector._stages, detector._stages["index"]
+    index = detector._stages["index"][: stage + 1]
     earlier.__dict__.pop("_past", None)  # of the longer run
     earlier.epochs = epochs
     earlier.history_ = {k: v[: stage + 1] for k, v in detector.history_.items()}
-    earlier._stages = stages | {"index": index[: stage + 1]}
-    since = np.argmax(index[: stage + 1] == index[stage], axis=0)
+    ends = {"index": stage + 1, "ranges": stage + 1}  # the rest are states
+    earlier._stages = {
+        k: v[: ends.get(k, index.max() + 1)] for k, v in detector._stages.items()
+    }
+    since = np.argmax(index == index[-1], axis=0)
     if hasattr(detector, "best_epochs_"):
         earlier.best_epochs_ = detector.history_["epoch"][since]
     if hasattr(detector, "best_updates_"):

@@ -1,4 +1,4 @@
-"""A search over epochs gives what a grid search gives."""
+"""A search over epochs equals a grid search."""
 
 import copy
 import pickle
@@ -19,6 +19,7 @@ from skim._nets import NonFiniteLossError
 from skim._training._history import History
 from skim.metrics import get_scorer, get_scorer_names
 from skim.model_selection import EpochSearchCV, InSampleSplit, OutlierKFold
+from skim.model_selection._trainer import EpochTrainer
 
 CV = OutlierKFold(2)
 AUC = get_scorer("outlier_roc_auc")
@@ -56,12 +57,12 @@ def test_results_are_those_of_a_grid_search(quick, table, is_outlier, labels):
     assert_same_search(quick(), grid, table, y)
 
 
-def test_the_papers_settings_too(table, is_outlier):
+def test_paper_settings_can_be_searched(table, is_outlier):
     detector = ALTBIDetector.paper(n_importance=2, random_state=0)
     assert_same_search(detector, {"epochs": [2, 6]}, table, is_outlier)
 
 
-def test_more_epochs_than_the_training_waits_for_change_nothing(table, is_outlier):
+def test_epochs_beyond_early_stopping_change_nothing(table, is_outlier):
     detector = ALTBIDetector(
         n_estimators=2, stopping="excess_mass", min_epochs=2, patience=2, random_state=0
     )
@@ -72,7 +73,7 @@ def test_more_epochs_than_the_training_waits_for_change_nothing(table, is_outlie
     assert scores[2] == scores[3]
 
 
-def test_several_scores_and_those_of_the_training_rows(quick, table, is_outlier):
+def test_several_scorers_and_training_scores(quick, table, is_outlier):
     scoring = {name: get_scorer(name) for name in get_scorer_names()}
     assert_same_search(
         quick(),
@@ -90,39 +91,37 @@ def flagged(y_true, y_pred):
 
 
 @pytest.mark.parametrize("contamination", ["auto", 0.05])
-def test_thresholds_are_those_of_the_shorter_training(
+def test_thresholds_are_those_of_the_shorter_run(
     quick, table, is_outlier, contamination
 ):
-    estimator = quick(contamination=contamination)
-    scoring = make_scorer(flagged)
-    assert_same_search(
-        estimator, {"epochs": [1, 3, 5]}, table, is_outlier, scoring=scoring
-    )
+    detector = quick(contamination=contamination)
+    grid, scoring = {"epochs": [1, 3, 5]}, make_scorer(flagged)
+    assert_same_search(detector, grid, table, is_outlier, scoring=scoring)
 
 
-def everything(estimator, X, y):
-    """Return what a scorer can look at, as numbers."""
-    return {
-        "decision": estimator.decision_function(X).sum(),
-        "training": estimator.training_scores_.sum(),
-        "offset": estimator.offset_,
-        "explained": estimator.explain(X, relative=True).sum(),
-        "weights": estimator.weights_.astype(float).sum(),
-        "entries": len(estimator.history_["epoch"]),
-        "epochs": estimator.get_params()["epochs"],
-        "elsewhere": estimator.score_samples(X + 1.0).sum(),
-    }
+def attributes(detector):
+    """Return all that an estimator holds, parameters included."""
+    return vars(detector) | {"_scaler": vars(detector._scaler)}
 
 
-def test_scorers_see_a_detector_as_if_it_had_stopped(quick, table, is_outlier):
-    assert_same_search(
-        quick(),
-        {"epochs": [2, 3, 5]},
-        table,
-        is_outlier,
-        scoring=everything,
-        refit=False,
-    )
+@pytest.mark.parametrize("store_stages", [False, True])
+def test_scorers_see_a_detector_as_a_shorter_fit_leaves_it(quick, table, store_stages):
+    detector = quick(store_stages=store_stages)
+    assert_models_equal_shorter_fits(detector, [2, 3, 5, 6], table)
+
+
+def test_scorers_see_a_paper_detector_as_a_shorter_fit_leaves_it(table):
+    detector = ALTBIDetector.paper(n_importance=2, random_state=0, store_stages=True)
+    gappy = table.copy()
+    gappy[::9, 1] = np.nan
+    assert_models_equal_shorter_fits(detector, [2, 4], gappy)
+
+
+def assert_models_equal_shorter_fits(detector, epochs, X):
+    for n_epochs, model in EpochTrainer(detector, epochs).fit(X).models():
+        shorter = clone(detector).set_params(epochs=n_epochs).fit(X)
+        assert type(model) is type(shorter)
+        np.testing.assert_equal(attributes(model), attributes(shorter))
 
 
 @pytest.mark.parametrize("name", get_scorer_names())
@@ -152,52 +151,43 @@ def in_a_new_process(estimator, X, y):
     return scores[0].sum() + clone(estimator).fit(X).score_samples(X).sum()
 
 
-def attributes(estimator, X, y):
-    """Return what a detector says of the moments that count."""
-    names = ("best_epochs_", "best_updates_", "snapshot_epochs_")
-    values = [
-        vars(estimator)[name].mean() for name in names if hasattr(estimator, name)
-    ]
-    stages = list(estimator.staged_score_samples(X))
-    np.testing.assert_array_equal(stages[-1], estimator.score_samples(X))
-    return sum(values) + len(stages) + (estimator.store_stages == "auto")
+def by_stages(estimator, X, y):
+    return len(list(estimator.staged_score_samples(X)))
 
 
-@pytest.mark.parametrize("scorer", [in_place, in_a_new_process, attributes])
+@pytest.mark.parametrize("scorer", [in_place, in_a_new_process, by_stages])
 def test_scorers_may_do_what_they_like(quick, table, is_outlier, scorer):
-    grid = {"epochs": [2, 3, 5]}
+    detector = quick(store_stages=True)
     params = {"scoring": scorer, "error_score": "raise", "refit": False}
-    assert_same_search(quick(), grid, table, is_outlier, **params)
-    if scorer is not attributes:
+    assert_same_search(detector, {"epochs": [2, 3, 5]}, table, is_outlier, **params)
+    if scorer is not by_stages:  # which a Pipeline does not have
         grid = {"detect__epochs": [2, 5]}
-        assert_same_search(pipeline_of(quick()), grid, table, is_outlier, **params)
+        assert_same_search(pipeline_of(detector), grid, table, is_outlier, **params)
 
 
-def test_a_scaler_may_work_in_place(quick, table, is_outlier):
-    pipeline = make_pipeline(StandardScaler(copy=False), quick())
-    grid = {f"{type(quick()).__name__.lower()}__epochs": [1, 5]}
-    for name in ("outlier_roc_auc", "excess_mass"):
-        assert_same_search(
-            pipeline, grid, table, is_outlier, scoring=get_scorer(name), refit=False
-        )
+@pytest.mark.parametrize("name", ["outlier_roc_auc", "excess_mass"])
+def test_a_scaler_may_work_in_place(quick, table, is_outlier, name):
+    pipeline = pipeline_of(quick()).set_params(scale__copy=False)
+    grid, scoring = {"detect__epochs": [1, 5]}, get_scorer(name)
+    assert_same_search(pipeline, grid, table, is_outlier, scoring=scoring, refit=False)
 
 
 class Halved(IMAutoencoderDetector):
-    """A detector of one's own that is fitted in its own way."""
+    """A detector with a `fit` of its own."""
 
     def fit(self, X, y=None):
         return super().fit(X[::2])
 
 
 class Negated(IMAutoencoderDetector):
-    """A detector of one's own that scores in its own way."""
+    """A detector with a `score_samples` of its own."""
 
     def score_samples(self, X):
         return -super().score_samples(X)
 
 
 @pytest.mark.parametrize("cls", [Halved, Negated])
-def test_detectors_of_ones_own_are_what_they_are(table, is_outlier, cls):
+def test_subclasses_keep_their_own_methods(table, is_outlier, cls):
     detector = cls(n_estimators=1, random_state=0)
     assert_same_search(detector, {"epochs": [1, 4]}, table, is_outlier)
 
@@ -226,23 +216,22 @@ class FailsOnTestRows(StandardScaler):
 
 
 def test_several_scores_may_all_fail(quick, table, is_outlier):
-    name = type(quick()).__name__.lower()
-    rows = np.r_[table, table[:1]]
-    y = np.r_[is_outlier, False]
-    search = EpochSearchCV(
-        make_pipeline(FailsOnTestRows(), quick()),
-        {f"{name}__epochs": [1, 2]},
-        cv=CV,
-        scoring=["outlier_roc_auc", "loss_separation"],
-        refit=False,
-        return_train_score=True,
-        verbose=0,
-    )
+    rows, y = np.r_[table, table[:1]], np.r_[is_outlier, False]
+    pipeline = Pipeline([("scale", FailsOnTestRows()), ("detect", quick())])
+    names = ["outlier_roc_auc", "loss_separation"]
     with (
-        pytest.warns(FitFailedWarning, match="cannot see these rows"),
+        pytest.warns(UserWarning, match="cannot see these rows"),
         pytest.warns(UserWarning, match="non-finite"),
     ):
-        search.fit(rows, y)
+        search = assert_same_search(
+            pipeline,
+            {"detect__epochs": [1, 2]},
+            rows,
+            y,
+            scoring={name: get_scorer(name) for name in names},
+            refit=False,
+            return_train_score=True,
+        )
     assert np.isnan(search.cv_results_["mean_test_outlier_roc_auc"]).all()
     assert np.isfinite(search.cv_results_["mean_train_outlier_roc_auc"]).all()
 
@@ -261,7 +250,7 @@ def test_a_pipeline_is_searched_by_its_last_step(quick, table, is_outlier):
     assert_same_search(pipeline_of(quick()), grid, table, is_outlier)
 
 
-def test_grids_of_their_own_and_frames(quick, table, is_outlier):
+def test_a_list_of_grids_and_a_frame(quick, table, is_outlier):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(table, columns=list("abcdef"))
     grid = [
@@ -278,8 +267,10 @@ def test_the_detector_itself_may_be_searched(quick, table, is_outlier):
         "detect__epochs": [1, 3],
     }
     params = {"cv": CV, "scoring": AUC}
-    theirs = GridSearchCV(pipeline_of(quick()), grid, **params).fit(table, is_outlier)
-    ours = EpochSearchCV(pipeline_of(quick()), grid, **params).fit(table, is_outlier)
+    theirs, ours = (
+        search(pipeline_of(quick()), grid, **params).fit(table, is_outlier)
+        for search in (GridSearchCV, EpochSearchCV)
+    )
     expected = theirs.cv_results_["mean_test_score"]
     np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], expected)
 
@@ -301,7 +292,7 @@ class Counting(TransformerMixin, BaseEstimator):
         return True
 
 
-def test_there_is_one_training_a_fold(quick, table, is_outlier, monkeypatch):
+def test_there_is_one_run_per_fold(quick, table, is_outlier, monkeypatch):
     Counting.calls.clear()
     trained = []
     cls = type(quick())
@@ -311,28 +302,36 @@ def test_there_is_one_training_a_fold(quick, table, is_outlier, monkeypatch):
         "_fit",
         lambda self, *a, **k: (trained.append(self.epochs), fit(self, *a, **k))[1],
     )
-    pipeline = make_pipeline(Counting(), quick())
-    name = pipeline.steps[-1][0]
-    EpochSearchCV(
-        pipeline, {f"{name}__epochs": [1, 2, 5]}, cv=CV, scoring=AUC, refit=False
-    ).fit(table, is_outlier)
+    pipeline = Pipeline([("count", Counting()), ("detect", quick())])
+    grid = {"detect__epochs": [1, 2, 5]}
+    search = EpochSearchCV(pipeline, grid, cv=CV, scoring=AUC, refit=False)
+    search.fit(table, is_outlier)
     assert trained == [5, 5]
     # A fold's rows are prepared once to train and once to be scored.
     assert Counting.calls == ["fit", "transform", "transform"] * 2
 
 
-def test_names_will_do(quick, table, is_outlier):
-    for scoring in ("outlier_roc_auc", ["outlier_roc_auc", "loss_separation"]):
-        search = EpochSearchCV(
-            quick(), {"epochs": [1, 5]}, cv=CV, scoring=scoring, refit="outlier_roc_auc"
-        ).fit(table, is_outlier)
-        assert search.best_score_ > 0.5
-    with pytest.raises(ValueError, match="'no_such' is no scorer; skim has excess"):
-        EpochSearchCV(quick(), {"epochs": [1]}, scoring="no_such").fit(table)
-    with pytest.raises(ValueError, match="Say by what to score"):
-        EpochSearchCV(quick(), {"epochs": [1]}).fit(table)
-    with pytest.raises(ValueError, match="twice"):
-        EpochSearchCV(quick(), {"epochs": [1]}, scoring=["excess_mass"] * 2).fit(table)
+@pytest.mark.parametrize(
+    "scoring", ["outlier_roc_auc", ["outlier_roc_auc", "loss_separation"]]
+)
+def test_scorers_may_be_given_by_name(quick, table, is_outlier, scoring):
+    search = EpochSearchCV(
+        quick(), {"epochs": [1, 5]}, cv=CV, scoring=scoring, refit="outlier_roc_auc"
+    ).fit(table, is_outlier)
+    assert search.best_score_ > 0.5
+
+
+@pytest.mark.parametrize(
+    ("scoring", "message"),
+    [
+        ("no_such", "Unknown scorer 'no_such'; use one of excess_mass, "),
+        (None, "scoring=None; choose one of excess_mass, "),
+        (["excess_mass"] * 2, "scoring has repeated names"),
+    ],
+)
+def test_bad_scorers_are_refused(quick, table, scoring, message):
+    with pytest.raises(ValueError, match=message):
+        EpochSearchCV(quick(), {"epochs": [1]}, scoring=scoring).fit(table)
 
 
 @pytest.mark.parametrize("cv", [None, 2, InSampleSplit()])
@@ -340,7 +339,9 @@ def test_no_labels_are_needed(quick, table, cv):
     search = EpochSearchCV(
         quick(), {"epochs": [1, 3, 5]}, scoring="neg_loss_entropy", cv=cv
     ).fit(table)
-    assert search.best_params_["epochs"] in (1, 3, 5)
+    scores = search.cv_results_["mean_test_score"]
+    assert len(set(scores)) > 1
+    assert search.best_params_ == {"epochs": [1, 3, 5][scores.argmax()]}
     alone = quick(**search.best_params_).fit(table)
     np.testing.assert_array_equal(search.score_samples(table), alone.training_scores_)
 
@@ -349,10 +350,7 @@ def test_processes_make_no_difference(quick, table, is_outlier):
     assert_same_search(quick(), {"epochs": [2, 5]}, table, is_outlier, n_jobs=2)
 
 
-def test_a_training_that_goes_astray_spoils_no_shorter_one(
-    table, is_outlier, monkeypatch
-):
-    """A training to more than three epochs fails, as one that diverges does."""
+def test_a_run_that_diverges_late_spoils_no_shorter_one(table, is_outlier, monkeypatch):
     record = History.record
 
     def fail_late(self, *, epoch, **entry):
@@ -384,7 +382,7 @@ def test_a_training_that_goes_astray_spoils_no_shorter_one(
         )
 
 
-def test_all_trainings_going_astray_is_an_error(quick, table, is_outlier):
+def test_an_error_is_raised_if_all_fits_fail(quick, table, is_outlier):
     search = EpochSearchCV(
         quick(learning_rate=-1.0), {"epochs": [1, 2]}, cv=CV, scoring=AUC
     )
@@ -393,11 +391,11 @@ def test_all_trainings_going_astray_is_an_error(quick, table, is_outlier):
 
 
 BAD_GRIDS = {
-    "from 1 on; param_grid has 0": {"epochs": [0, 5]},
-    "from 1 on; param_grid has 2.5": {"epochs": [2.5]},
-    "from 1 on; param_grid has True": {"epochs": [True]},
-    "from 1 on; param_grid has 'ten'": {"epochs": ["ten"]},
-    "values twice": {"epochs": [3, 5, 3]},
+    "epochs must be positive integers; param_grid has 0": {"epochs": [0, 5]},
+    "positive integers; param_grid has 2.5": {"epochs": [2.5]},
+    "positive integers; param_grid has True": {"epochs": [True]},
+    "positive integers; param_grid has 'ten'": {"epochs": ["ten"]},
+    "repeated values": {"epochs": [3, 5, 3]},
     r"no 'epochs'.*\['learning_rate'\].*use GridSearchCV": {"learning_rate": [1e-3]},
     "Invalid parameter 'depth'": {"epochs": [1], "depth": [3]},
 }
@@ -416,13 +414,15 @@ def test_epochs_must_be_those_of_the_last_step(quick, table, is_outlier):
         search.fit(table, is_outlier)
 
 
-def test_other_detectors_are_refused(table):
-    for estimator in (IsolationForest(), make_pipeline(StandardScaler())):
-        with pytest.raises(TypeError, match=r"not (IsolationForest|StandardScaler)"):
-            EpochSearchCV(estimator, {"epochs": [1]}).fit(table)
+@pytest.mark.parametrize(
+    "estimator", [IsolationForest(), make_pipeline(StandardScaler(), IsolationForest())]
+)
+def test_other_detectors_are_refused(estimator, table):
+    with pytest.raises(TypeError, match="not IsolationForest"):
+        EpochSearchCV(estimator, {"epochs": [1]}).fit(table)
 
 
-def test_one_class_is_refused(quick, table):
+def test_unusable_labels_are_refused(quick, table):
     search = EpochSearchCV(quick(), {"epochs": [1, 2]}, cv=2, scoring=AUC)
     with pytest.raises(ValueError, match="one class only"):
         search.fit(table, np.zeros(len(table)))
@@ -458,9 +458,8 @@ def test_metadata_is_routed(quick, table, is_outlier):
         )
 
 
-def test_callbacks_hear_of_the_search(quick, table):
-    callback = pytest.importorskip("sklearn.callback")
-    assert callback
+def test_callbacks_are_told_of_the_search(quick, table):
+    pytest.importorskip("sklearn.callback")
     events = []
 
     class Listener:
@@ -482,7 +481,7 @@ def test_callbacks_hear_of_the_search(quick, table):
     assert events[-2:] == ["end EpochSearchCV", "teardown"]
 
 
-def test_verbose_says_how_many_trainings(quick, table, capsys):
+def test_verbose_says_how_many_fits(quick, table, capsys):
     EpochSearchCV(
         quick(), {"epochs": [1, 2, 3]}, scoring="loss_separation", cv=2, verbose=1
     ).fit(table)
