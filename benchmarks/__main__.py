@@ -8,6 +8,7 @@ STUDIES = (
     "adbench",
     "report",
     "accuracy",
+    "judgement",
     "simulation",
     "stopping",
     "search",

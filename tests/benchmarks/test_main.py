@@ -10,6 +10,7 @@ from tests.benchmarks.commands import run_command
     [
         ("accuracy", ["--data", "--topic"]),
         ("contrastive", ["--data"]),
+        ("judgement", ["--data", "--part"]),
         ("images", ["--data", "--method", "--representation"]),
         ("stopping", ["--data", "--detector"]),
         ("tabpfn", ["--data", "--method", "--column"]),

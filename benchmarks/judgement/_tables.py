@@ -1,0 +1,113 @@
+"""The tables of the study, their families, and two halves of them."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn import datasets
+
+from benchmarks._shared.tables import choose_tables
+from skim.datasets import fetch_adbench
+
+MAX_COLUMNS = 300
+MAX_ROWS = 5_000
+WIDE, MAX_ROWS_IF_WIDE = 100, 2_000  # wide tables have wide networks, which take long
+MIN_OUTLIERS = 10  # that a sample keeps, where the table has so many
+TASKS_PER_FAMILY = 2
+OWN = ("breast_cancer", "diabetes", "digits", "iris", "wine")
+# Families that come from the same source under different names.
+SOURCES = {
+    "breast_cancer": "wdbc",
+    "breastw": "wisconsin",
+    "http": "kddcup",
+    "magic.gamma": "magic",
+    "pageblocks": "page-blocks",
+    "pendigits": "penbased",
+    "satimage-2": "landsat",
+    "smtp": "kddcup",
+    "wbc": "wisconsin",
+}
+
+
+class Table(NamedTuple):
+    """A table of the study.
+
+    `path` is None except for tasks in files of their own.
+    """
+
+    name: str
+    family: str
+    source: str
+    path: str | None = None
+
+
+def source_of(family):
+    """Return where the data of a family, such as "adbench/WBC", come from."""
+    name = family.split("/")[1].lower()
+    return SOURCES.get(name, name)
+
+
+def tables_of(keel=None):
+    """Return the tables at hand: ADBench's, KEEL's tasks and scikit-learn's own.
+
+    Parameters
+    ----------
+    keel : path-like or None
+        Folder of files ``FAMILY__TASK.npz``. The first two tasks of each family count,
+        in alphabetical order.
+    """
+    found = []
+    for table in choose_tables(["tabular"], local=True):
+        if table.p <= MAX_COLUMNS:
+            found.append((f"adbench/{table.file}", f"adbench/{table.file}", None))
+    tasks: dict = {}
+    for path in sorted(Path(keel).glob("*__*.npz")) if keel else []:
+        tasks.setdefault(path.stem.split("__")[0], []).append(path)
+    for family, paths in tasks.items():
+        for path in paths[:TASKS_PER_FAMILY]:
+            task = path.stem.split("__")[1]
+            found.append((f"keel/{task}", f"keel/{family}", str(path)))
+    found += [(f"sklearn/{name}", f"sklearn/{name}", None) for name in OWN]
+    return [
+        Table(name, family, source_of(family), path) for name, family, path in found
+    ]
+
+
+def load(table):
+    """Return the rows of a table, or a sample of them, and which are outliers."""
+    suite, name = table.name.split("/")
+    if suite == "keel":
+        with np.load(table.path) as file:
+            X, y = file["X"], file["y"]
+    elif suite == "sklearn":
+        X, _ = getattr(datasets, f"load_{name}")(return_X_y=True)
+        y = np.zeros(len(X))
+    else:
+        X, y = fetch_adbench(name, return_X_y=True)
+    rows = sample(y == 1, MAX_ROWS if X.shape[1] < WIDE else MAX_ROWS_IF_WIDE)
+    return np.asarray(X, dtype=np.float64)[rows], np.asarray(y)[rows] == 1
+
+
+def sample(is_outlier, n_rows=MAX_ROWS):
+    """Return the rows of a fixed sample that keeps the share of outliers."""
+    n = len(is_outlier)
+    if n <= n_rows:
+        return np.arange(n)
+    rng = np.random.default_rng(0)
+    outliers, inliers = (
+        rng.permutation(np.flatnonzero(is_outlier == k)) for k in (1, 0)
+    )
+    n_outliers = max(round(n_rows * len(outliers) / n), MIN_OUTLIERS)
+    n_outliers = min(n_outliers, len(outliers))
+    return np.sort(np.r_[outliers[:n_outliers], inliers[: n_rows - n_outliers]])
+
+
+def first_of(tables, group):
+    """Return the first table of each family or source."""
+    first = {getattr(table, group): table for table in reversed(tables)}
+    return [table for table in tables if first[getattr(table, group)] is table]
+
+
+def half_of(sources):
+    """Return the half, 1 or 2, of each source: they alternate in sorted order."""
+    return {source: 1 + i % 2 for i, source in enumerate(sorted({*sources}))}
