@@ -8,7 +8,7 @@ X = np.random.default_rng(0).normal(size=(40, 3)) * [1, 10, 0.1] + [0, 5, -3]
 NEW = X * 1.5
 
 
-def test_minmax_is_scikit_learns():
+def test_minmax_equals_scikit_learns():
     expected = MinMaxScaler().fit(X).transform(NEW)
     found = InputScaler("minmax").fit(X).transform(NEW)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
@@ -47,13 +47,13 @@ def test_columns_that_are_mostly_one_value_keep_their_spread():
 
 
 @pytest.mark.parametrize("how", ["squash", "minmax"])
-def test_parts_make_a_whole(how):
+def test_parts_are_scaled_like_the_whole(how):
     whole = InputScaler(how).fit(X)
     parts = InputScaler(how).fit(X[:7]).partial_fit(X[7:8]).partial_fit(X[8:])
     np.testing.assert_allclose(parts.transform(NEW), whole.transform(NEW), rtol=1e-5)
 
 
-def test_a_part_that_does_not_vary_is_no_harm():
+def test_a_constant_part_does_no_harm():
     scaler = InputScaler("squash").fit(np.full((5, 2), [3.0, 0.0]))
     scaler.partial_fit(np.full((4, 2), [3.0, 0.0]))
     scaler.partial_fit(np.array([[1.0, 2.0], [5.0, 4.0]]))

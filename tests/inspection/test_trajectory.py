@@ -11,7 +11,7 @@ from skim.inspection import trajectory
 from skim.metrics import separation
 
 
-def test_it_records_the_losses_of_every_epoch(quick, table, is_outlier):
+def test_a_trajectory_has_the_losses_of_every_epoch(quick, table, is_outlier):
     path = trajectory(quick(), table, is_outlier, store_losses=True)
     n_entries = len(path.detector.history_["epoch"])
     assert path.losses.shape == (n_entries, len(table))
@@ -31,7 +31,7 @@ def test_it_records_the_losses_of_every_epoch(quick, table, is_outlier):
         assert median == pytest.approx(np.median(losses), rel=1e-5)
 
 
-def test_the_losses_are_those_of_the_networks_then(table):
+def test_losses_equal_those_of_a_shorter_fit(table):
     detector = ALTBIDetector(epochs=4, n_snapshots=1, random_state=0)
     path = trajectory(detector, table, store_losses=True)
     for n_epochs, losses in enumerate(path.losses, start=1):
@@ -44,7 +44,7 @@ def test_watching_changes_nothing(quick, table):
     np.testing.assert_array_equal(watched, quick().fit(table).training_scores_)
 
 
-def test_the_detector_itself_is_left_alone(table):
+def test_the_given_detector_is_not_fitted(table):
     detector = IMAutoencoderDetector(epochs=2)
     trajectory(detector, table)
     assert not hasattr(detector, "offset_")
@@ -82,7 +82,7 @@ def test_the_window_is_in_epochs(table, is_outlier):
     assert (inside >= 0.6).all()
 
 
-def test_it_becomes_a_frame(table, is_outlier):
+def test_a_trajectory_becomes_a_frame(table, is_outlier):
     detector = IMAutoencoderDetector(epochs=3)
     frame = trajectory(detector, table, is_outlier).to_frame()
     assert len(frame) == 3
@@ -90,16 +90,18 @@ def test_it_becomes_a_frame(table, is_outlier):
     assert "auroc" not in trajectory(detector, table).to_frame()
 
 
-def test_labels_of_the_wrong_kind_are_refused(table, is_outlier):
-    detector = IMAutoencoderDetector(epochs=2)
-    with pytest.raises(ValueError, match="299 labels, but there are 300 rows"):
-        trajectory(detector, table, is_outlier[1:])
-    with pytest.raises(ValueError, match="one class only"):
-        trajectory(detector, table, np.zeros(300))
-    with pytest.raises(ValueError, match="must be 0 and 1"):
-        trajectory(detector, table, np.arange(300))
-    with pytest.raises(ValueError, match="must be 0 and 1"):
-        trajectory(detector, table, ["in"] * 200 + ["out"] * 100)
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.arange(299) < 15, "299 labels, but there are 300 rows"),
+        (np.zeros(300), "one class only"),
+        (np.arange(300), "must be 0 and 1"),
+        (["in"] * 200 + ["out"] * 100, "must be 0 and 1"),
+    ],
+)
+def test_labels_of_the_wrong_kind_are_refused(table, labels, message):
+    with pytest.raises(ValueError, match=message):
+        trajectory(IMAutoencoderDetector(epochs=2), table, labels)
 
 
 def test_only_detectors_of_this_package_have_trajectories(table):

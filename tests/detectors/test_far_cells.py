@@ -1,0 +1,237 @@
+"""Cells that lie absurdly far from all others in their column."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import GridSearchCV
+
+from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
+from skim._detectors._scaling import InputScaler
+from skim.inspection import trajectory
+from skim.metrics import get_scorer
+from skim.model_selection import EpochSearchCV, InSampleSplit
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+def normal_rows(n_rows=1000, n_features=5, seed=0):
+    return np.random.default_rng(seed).normal(size=(n_rows, n_features))
+
+
+def rows_with(value, column=2, **kwargs):
+    """Ordinary rows with one cell replaced, in row 7."""
+    X = normal_rows(**kwargs)
+    X[7, column] = value
+    return X
+
+
+def far_terms(detector, X):
+    """The loss that far cells add, as a dense array."""
+    far = detector._scaler.scale(np.asarray(X, dtype=np.float64)).far
+    dense = np.zeros(np.shape(X))
+    if far is not None:
+        rows, columns, losses = far
+        dense[rows, columns] = losses
+    return dense
+
+
+@pytest.mark.parametrize("n_features", [5, 100])
+@pytest.mark.parametrize("value", [1000.0, -1000.0])
+def test_a_row_with_an_absurd_cell_is_the_strangest(quick, n_features, value):
+    X = rows_with(value, n_features=n_features)
+    detector = quick().fit(X)
+    assert detector.training_scores_.argmin() == 7
+    assert detector.predict(X[[7]]).item() == -1
+    assert detector.explain(X[[7]], relative=True).argmax() == 2
+    first = detector.reasons(X[[7]]).iloc[0]
+    assert first["feature"] == "x2"
+    assert first["is_outside"]
+    assert abs(first["expected"]) < 4
+
+
+@pytest.mark.parametrize("n_features", [5, 100])
+def test_a_new_row_is_the_stranger_the_further_its_cell(quick, n_features):
+    X = normal_rows(n_features=n_features)
+    detector = quick().fit(X)
+    for sign in (1, -1):
+        new = np.repeat(X[[7]], 4, axis=0)
+        new[:, 2] = sign * np.array([30.0, 100.0, 1000.0, 1e6])
+        scores = detector.score_samples(new)
+        assert (np.diff(scores) < 0).all()
+        assert scores[2] < detector.training_scores_.min()
+        assert (detector.explain(new, relative=True).argmax(axis=1) == 2).all()
+        assert (detector.reasons(new, n_reasons=1)["feature"] == "x2").all()
+
+
+def test_ordinary_values_add_no_such_loss(quick):
+    X = normal_rows()
+    detector = quick().fit(X)
+    assert detector._scaler.scale(normal_rows(seed=1)).far is None
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9, 0.98])
+def test_columns_that_are_mostly_one_value_can_have_far_cells(quick, share):
+    X = normal_rows()
+    X[np.random.default_rng(1).random(1000) < share, 2] = 0.0
+    X[7, 2] = 1000.0
+    detector = quick().fit(X)
+    assert detector.training_scores_.argmin() == 7
+    assert detector.explain(X[[7]], relative=True).argmax() == 2
+    assert detector.reasons(X[[7]])["feature"].iloc[0] == "x2"
+
+
+def test_a_rare_one_among_zeros_is_not_far(quick):
+    X = normal_rows()
+    X[:, 2] = 0.0
+    X[7, 2] = 1.0
+    detector = quick().fit(X)
+    assert (far_terms(detector, X) == 0).all()
+    X[7, 2] = 1000.0  # but it is by the standard of that 1
+    assert far_terms(detector, X).nonzero() == ([7], [2])
+    assert detector.score_samples(X).argmin() == 7
+
+
+def test_a_value_far_from_the_only_one_is_far(quick):
+    X = normal_rows()
+    X[:, 2] = 3.0
+    detector = quick().fit(X)
+    new = X[:3].copy()
+    new[1, 2], new[2, 2] = 3.1, 3000.0
+    assert far_terms(detector, new).nonzero() == ([2], [2])
+    assert detector.score_samples(new)[2] < detector.training_scores_.min()
+
+
+@pytest.mark.parametrize(
+    "detector",
+    [
+        ALTBIDetector.paper(epochs=5, random_state=0),
+        ODIMDetector.paper(epochs=2, random_state=0),
+        IMAutoencoderDetector.paper(epochs=5, random_state=0),
+        ALTBIDetector(scaling="minmax", epochs=5, random_state=0),
+    ],
+    ids=["altbi", "odim", "autoencoder", "minmax"],
+)
+def test_without_squashing_there_is_no_such_loss(detector):
+    X = rows_with(1000.0, n_rows=300)
+    detector.fit(X)
+    assert detector._scaler.scale(1e6 * X).far is None
+    scores = detector.score_samples(X)
+    detector._scaler.far_loss = 0.0
+    assert_array_equal(detector.score_samples(X), scores)
+
+
+def test_nothing_else_depends_on_far_cells(quick):
+    X = rows_with(1000.0)
+    detector = quick().fit(X)
+    scores, contributions = detector.score_samples(X), detector.explain(X)
+    terms = far_terms(detector, X)
+    assert terms.nonzero() == ([7], [2])
+    detector._scaler.far_loss = 0.0
+    assert_allclose(scores, detector.score_samples(X) - terms.sum(axis=1))
+    assert_array_equal(contributions, detector.explain(X) + terms)
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308, FLOAT32_MAX, -FLOAT32_MAX])
+def test_the_largest_numbers_get_finite_scores(quick, value):
+    X = rows_with(value)
+    detector = quick().fit(X)
+    assert np.isfinite(detector.training_scores_).all()
+    assert detector.training_scores_.argmin() == 7
+    assert np.isfinite(detector.explain(X)).all()
+    assert detector.reasons(X[[7]])["feature"].iloc[0] == "x2"
+    new = normal_rows(3, seed=1)
+    new[0] = value
+    clean = quick().fit(normal_rows())
+    assert np.isfinite(clean.score_samples(new)).all()
+    assert clean.score_samples(new)[0] < clean.training_scores_.min()
+    assert np.isfinite(clean.explain(new)).all()
+    assert np.isfinite(clean.reasons(new)[["expected", "low", "high"]].to_numpy()).all()
+
+
+def test_single_precision_has_far_cells_too(quick):
+    X = rows_with(1000.0).astype(np.float32)
+    detector = quick().fit(X)
+    assert detector.training_scores_.argmin() == 7
+    X[7, 2] = np.finfo(np.float32).max
+    assert np.isfinite(detector.score_samples(X)).all()
+
+
+def test_autoencoder_contributions_of_far_cells_sum_to_the_loss():
+    X = rows_with(1000.0)
+    X[3, 1] = np.nan
+    X[7, 3] = np.nan
+    detector = IMAutoencoderDetector(epochs=5, random_state=0).fit(X)
+    assert_allclose(
+        detector.explain(X).sum(axis=1), -detector.training_scores_, rtol=1e-5
+    )
+
+
+def test_stages_count_far_cells(quick):
+    X = rows_with(1000.0)
+    detector = quick(store_stages=True).fit(X)
+    stages = list(detector.staged_score_samples(X))
+    assert all(scores.argmin() == 7 for scores in stages)
+    assert_array_equal(stages[-1], detector.score_samples(X))
+
+
+def test_trajectory_counts_far_cells(quick):
+    X = rows_with(1000.0)
+    losses = trajectory(quick(), X, store_losses=True).losses
+    assert (losses.argmax(axis=1) == 7).all()
+
+
+def test_epoch_search_counts_far_cells(quick):
+    X = rows_with(1000.0, n_rows=300)
+    y = np.arange(300) == 7
+    settings = {
+        "param_grid": {"epochs": [1, 2, 4]},
+        "scoring": get_scorer("outlier_average_precision"),
+        "cv": InSampleSplit(),
+    }
+    fast = EpochSearchCV(quick(), **settings).fit(X, y)
+    assert_array_equal(fast.cv_results_["mean_test_score"], 1.0)
+    slow = GridSearchCV(quick(), **settings).fit(X, y)
+    assert_array_equal(fast.score_samples(X), slow.score_samples(X))
+
+
+def test_far_cells_count_on_the_scale_of_normalized_losses():
+    params = {"epochs": 10, "min_epochs": 4, "normalize_losses": True}
+    detector = ALTBIDetector(random_state=0, store_stages=True, **params)
+    X = rows_with(1000.0)
+    losses = -detector.fit(X).training_scores_
+    others = np.delete(losses, 7)
+    assert 0 <= others.min() < others.max() <= 1  # but for the far cell
+    assert losses[7] > 1
+    contributions = detector.explain(X)
+    unit = detector._loss_unit()
+    detector._scaler.far_loss = 0.0
+    assert 0 <= -detector.score_samples(X)[7] <= 1
+    assert contributions[7, 2] - detector.explain(X)[7, 2] == pytest.approx(
+        losses[7] + detector.score_samples(X)[7]
+    )
+    assert unit == pytest.approx(
+        np.mean([1 / width for _, width in detector._loss_ranges])
+    )
+
+
+@pytest.mark.parametrize("heavy", ["lognormal", "pareto", "cauchy"])
+def test_heavy_tails_are_not_all_far(heavy):
+    rng = np.random.default_rng(0)
+    draw = {
+        "lognormal": rng.lognormal,
+        "pareto": lambda size: rng.pareto(2.0, size),
+        "cauchy": lambda size: rng.standard_cauchy(size),
+    }[heavy]
+    X = draw(size=(2000, 5))
+    far = InputScaler("squash", far_loss=1.0).fit(X).scale(X).far
+    assert far is None or len(far[0]) < 0.01 * X.size
+
+
+def test_far_cells_of_later_parts_are_far():
+    detector = IMAutoencoderDetector(random_state=0)
+    for seed in range(4):
+        detector.partial_fit(normal_rows(seed=seed))
+    X = rows_with(1000.0, seed=5)
+    detector.partial_fit(X)
+    assert detector.score_samples(X).argmin() == 7
+    assert far_terms(detector, X).nonzero() == ([7], [2])
