@@ -20,6 +20,7 @@ STUDIES = (
     "texts",
     "embedding_speed",
     "tabpfn",
+    "tables",
 )
 
 try:

@@ -1,0 +1,135 @@
+"""Errors planted in real tables of mixed types: which detector finds them."""
+
+import time
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from benchmarks._shared.options import ResultsFile, Seeds, some_of
+from benchmarks._shared.results import Runs, print_table
+from benchmarks.tables._detectors import (
+    ENCODINGS,
+    OTHERS,
+    SKIM,
+    encode,
+    recall,
+    score,
+)
+from benchmarks.tables._errors import KINDS, Columns, applies, plant
+from benchmarks.tables._known import FINDINGS, findings
+from benchmarks.tables._sources import HOME, SOURCES, at_hand, load, typed
+
+KEY = ("table", "kind", "seed", "detector", "encoding")
+VALUES = ("rows", "planted", "recall", "seconds")
+CONTENDERS = (
+    (SKIM, ENCODINGS[1]),
+    *((name, encoding) for encoding in ENCODINGS for name in OTHERS),
+)
+MEAN = "all"
+
+
+def plan(tables, kinds, detectors, seeds, folder=None):
+    """Yield the runs of the study, those of the first seed first."""
+    for seed in range(seeds):
+        for name in tables:
+            columns = _columns(name, folder)
+            for kind in kinds:
+                if applies(kind, columns):
+                    for detector, encoding in CONTENDERS:
+                        if detector in detectors:
+                            yield name, kind, seed, detector, encoding
+
+
+@cache
+def _columns(name, folder):
+    return Columns.of(load(name, folder))
+
+
+def runner(folder=None):
+    """Return the function that performs a run; runs in a row share their table."""
+
+    @lru_cache(maxsize=1)
+    def spoilt(name, kind, seed):
+        columns = _columns(name, folder)
+        text, planted = plant(load(name, folder), kind, seed, name, columns)
+        return typed(text), planted
+
+    @lru_cache(maxsize=1)
+    def encoded(name, kind, seed, encoding):
+        return encode(spoilt(name, kind, seed)[0], encoding)
+
+    def run(task):
+        name, kind, seed, detector, encoding = task
+        table, planted = spoilt(name, kind, seed)
+        features = None
+        if detector != SKIM:
+            features = encoded(name, kind, seed, encoding)
+        start = time.process_time()
+        scores = np.asarray(score(detector, table, seed, features))
+        seconds = time.process_time() - start
+        return [(len(table), len(planted), recall(scores, planted), seconds)]
+
+    return run
+
+
+def by(runs, what):
+    """Return mean recalls, a row for each kind or table and one for all of them.
+
+    Seeds are averaged first, so that every pair of table and kind counts the same.
+    """
+    runs = runs.assign(contender=runs["detector"] + ", " + runs["encoding"])
+    pairs = runs.groupby(["table", "kind", "contender"])["recall"].mean()
+    means = pairs.groupby([what, "contender"]).mean().unstack()
+    order = KINDS if what == "kind" else SOURCES
+    means = means.reindex([name for name in order if name in means.index])
+    means.loc[MEAN] = pairs.groupby("contender").mean()
+    order = [", ".join(contender) for contender in CONTENDERS]
+    means = means[[name for name in order if name in means]]
+    n_pairs = pairs.index.droplevel("contender").unique().to_frame(index=False)
+    counts = n_pairs.groupby(what).size()
+    means.insert(0, "runs", [*counts.reindex(means.index[:-1]), len(n_pairs)])
+    return means.reset_index(names=what)
+
+
+def tables(
+    data: some_of(tuple(SOURCES)) = None,
+    kind: some_of(tuple(KINDS)) = None,
+    detector: some_of((SKIM, *OTHERS)) = None,
+    seeds: Seeds = 2,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help=f"Folder of the CSV and JSON tables; by default ${HOME}."),
+    ] = None,
+    output: ResultsFile = Path("tables-results/results.csv"),
+):
+    """Find errors that are planted in real tables of mixed types.
+
+    One kind of error at a time goes into 1 % of the rows. The recall is the share of
+    these rows among as many strangest ones. Tables that are not here are left out.
+    """
+    here = [name for name in data if name in at_hand(folder)]
+    if not here:
+        raise typer.BadParameter(f"no such table here; set {HOME} to its folder.")
+    tasks = list(plan(here, kind, detector, seeds, folder))
+    runs = Runs(output, KEY, VALUES).complete(tasks, runner(folder))
+    for what in ("kind", "table"):
+        means = by(runs, what)
+        means.to_csv(
+            output.with_name(f"by_{what}.csv"), index=False, float_format="%.3f"
+        )
+        print_table(means.columns, means.itertuples(index=False), f"recall by {what}")
+    if SKIM not in detector:
+        return
+    known = [(name, seed) for name in here if name in FINDINGS for seed in range(seeds)]
+    found = Runs(output.with_name("known.csv"), ("table", "seed"), ("finding", "value"))
+    found = found.complete(known, lambda task: _told(*task, folder))
+    print_table(found.columns, found.itertuples(index=False), "as they are")
+
+
+def _told(name, seed, folder):
+    return [
+        (what.replace(",", ";"), value) for what, value in findings(name, seed, folder)
+    ]
