@@ -108,6 +108,12 @@ class InputScaler:
             self.half_min_ = np.fmin(self.half_min_, past.half_min_)
             self.half_max_ = np.fmax(self.half_max_, past.half_max_)
         self.half_range_ = self.half_max_ - self.half_min_
+        self.half_origin_ = self.half_min_
+        if self.how == "squash":  # next to the minimum, ordinary values may be alike
+            origin = _median(np.divide(_sampled(X), 2, dtype=np.float64))
+            if past is not None:
+                origin = np.where(past.n_known_ > 0, past.half_origin_, origin)
+            self.half_origin_ = origin
         # What varies by no more than rounding is constant; its size is its scale.
         size = np.abs(self.half_min_)
         self.constant_ = self.half_range_ <= 10 * np.finfo(np.float64).eps * size
@@ -117,7 +123,7 @@ class InputScaler:
     def _merge(self, past):
         """Merge what past rows showed with what new ones do."""
         factor = past.half_range_ / self.half_range_
-        shift = (past.half_min_ - self.half_min_) / self.half_range_
+        shift = (past.half_origin_ - self.half_origin_) / self.half_range_
         n_known = past.n_known_ + self.n_known_
         share = np.divide(
             self.n_known_, n_known, out=np.ones(len(n_known)), where=n_known > 0
@@ -165,7 +171,7 @@ class InputScaler:
         far = None
         if self.how == "squash" and self.far_loss:
             with np.errstate(over="ignore"):
-                center = self.half_min_ + self.half_range_ * self.center_
+                center = self.half_origin_ + self.half_range_ * self.center_
                 tail = self.half_range_ * self.tail_
                 low, high = 2 * (center - FREE * tail), 2 * (center + FREE * tail)
                 rows, columns = np.nonzero((low > X) | (high < X))
@@ -183,11 +189,11 @@ class InputScaler:
             centred = unit if self.centred else 2 * unit - 1
             z = 3 * np.arctanh(np.clip(centred, -1 + 2e-7, 1 - 2e-7))
             unit = z * self.std_[columns] + self.mean_[columns]
-        return 2 * (unit * self.half_range_[columns] + self.half_min_[columns])
+        return 2 * (unit * self.half_range_[columns] + self.half_origin_[columns])
 
     def _to_unit(self, X):
         unit = np.divide(X, 2, dtype=np.float64)
-        unit -= self.half_min_
+        unit -= self.half_origin_
         unit /= self.half_range_
         return unit
 
@@ -201,12 +207,9 @@ def _center_and_tail(X):
     left out, so that absurd ones do not set their own standard. Zero for constant
     columns. Whether there are several distances but zero is returned as well.
     """
-    X = X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
+    X = _sampled(X)
     missing = np.isnan(X)
-    has_gaps = missing.any()
-    if has_gaps:
-        X = np.where(missing.all(axis=0), 0.0, X)
-    median = (np.nanmedian if has_gaps else np.median)(X, axis=0)
+    median = _median(X)
     distances = np.abs(X - median)
     distances.sort(axis=0)  # missing cells come last
     n_known = len(X) - missing.sum(axis=0)
@@ -225,7 +228,7 @@ def _center_and_tail(X):
 
 def _clipped(X):
     """Clip extreme values in place, but not in columns that are mostly one value."""
-    sample = X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
+    sample = _sampled(X)
     quantile = np.quantile
     missing = np.isnan(sample)
     if missing.any():
@@ -234,6 +237,19 @@ def _clipped(X):
     reach = REACH * (high - low) / 1.349  # quartiles of the normal distribution
     reach[reach == 0] = np.inf
     return np.clip(X, median - reach, median + reach, out=X)
+
+
+def _sampled(X):
+    """Return the rows that quantiles are taken from."""
+    return X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
+
+
+def _median(X):
+    """Return the median of the known cells of each column, 0 if there are none."""
+    missing = np.isnan(X)
+    if not missing.any():
+        return np.median(X, axis=0)
+    return np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
 
 
 def _std(deviations):

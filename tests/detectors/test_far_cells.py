@@ -148,6 +148,14 @@ def test_the_largest_numbers_get_finite_scores(quick, value):
     assert np.isfinite(clean.reasons(new)[["expected", "low", "high"]].to_numpy()).all()
 
 
+def test_opposite_giants_do_not_hide_what_is_ordinary(quick):
+    X = rows_with(1e308)
+    X[8, 2] = -1e308
+    X[9, 2] = 50.0
+    scores = quick().fit(X).training_scores_
+    assert set(np.argsort(scores)[:3]) == {7, 8, 9}
+
+
 def test_single_precision_has_far_cells_too(quick):
     X = rows_with(1000.0).astype(np.float32)
     detector = quick().fit(X)
