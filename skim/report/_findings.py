@@ -41,7 +41,8 @@ class Judgement(NamedTuple):
         Whether a cell is clearly outside its range and adds at least a quarter of what
         the cell that adds most does, in that order.
     n_outside, n_known : ndarray of int of shape (n_top,)
-        Number of cells outside their ranges, and of cells that are not missing.
+        Number of cells outside their ranges that add as much, and of cells that are
+        not missing.
     shares : ndarray of shape (n_top, n_columns)
         How much each column adds to the loss. Rows sum to 1, or to 0 if no column adds
         more than usual.
@@ -57,7 +58,7 @@ class Judgement(NamedTuple):
 
     @property
     def is_mostly_outside(self):
-        """Whether more than half of the cells, and not just one, are outside."""
+        """Whether more than half of the cells, and not just one, are to blame."""
         return self.n_outside > np.maximum(self.n_known / 2, 1)
 
     @property
@@ -94,7 +95,7 @@ def judge(case, top):
         low=low,
         high=high,
         is_reason=cells["is_outside"] & is_clear & matters,
-        n_outside=cells["is_outside"].sum(axis=1),
+        n_outside=(cells["is_outside"] & matters).sum(axis=1),
         n_known=(~np.isnan(scaled)).sum(axis=1),
         shares=shares / np.where(total > 0, total, 1),
     )

@@ -159,8 +159,6 @@ def _content(case, ids, n_top):
                 "n_more": n_more[k],
                 "stands_out": bool(stands_out[k]),
                 "is_mostly_outside": bool(judgement.is_mostly_outside[k]),
-                "n_outside": int(judgement.n_outside[k]),
-                "n_known": int(judgement.n_known[k]),
             }
             for k, i in enumerate(top)
         ],

@@ -15,10 +15,12 @@ from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skim import ALTBIDetector, ODIMDetector
 from skim.report import write_report
 from skim.report._charts import trajectory
+from skim.report._text import interval
 from tests.detectors.test_bad_input import AWKWARD
 from tests.report.conftest import HOSTILE, SCRIPT
 
@@ -73,32 +75,124 @@ def test_the_list_holds_the_rows_with_the_lowest_scores(soup, fitted, people):
 
 
 def test_reasons_are_columns_of_the_input_table(soup):
-    rows = {row["name"]: row["reasons"][0] for row in top_rows(soup)}
-    highest = {"column": "height", "value": "260.5", "place": "the highest value"}
-    assert rows["p3"] == highest
-    assert rows["p7"]["column"] == "colour"
-    assert rows["p7"]["place"] == "the only one in 120 rows"
+    rows = {row["name"]: row["reasons"] for row in top_rows(soup)}
+    (height,) = rows["p3"]
+    assert height["column"] == "height"
+    assert height["value"] == "260.5"
+    assert height["place"] == "the highest value"
+    assert rows["p7"][0]["column"] == "colour"
+    assert rows["p7"][0]["place"] == "the only one in 120 rows"
 
 
-def test_rows_strange_as_a_whole_show_their_rarest_values(table, tmp_path):
+def test_numbers_are_compared_with_the_range_to_expect(soup, fitted, people):
+    expected = fitted[-1].reasons(fitted[:-1].transform(people)[[3]], n_reasons=1)
+    shown = {row["name"]: row["reasons"] for row in top_rows(soup)}["p3"][0]
+    low, high = map(float, shown["expected"].split(" to "))
+    assert low == pytest.approx(expected["low"][0], abs=0.5)
+    assert high == pytest.approx(expected["high"][0], abs=0.5)
+    assert 150 < low < 165 < 175 < high < 190
+
+
+def test_scaled_features_are_not_taken_for_the_numbers_of_the_table(people, tmp_path):
+    X = people[["height", HOSTILE]]
+    detector = ALTBIDetector(epochs=40, random_state=0)
+    for model, is_expected in (
+        (make_pipeline(StandardScaler(), detector), False),
+        (make_pipeline(SimpleImputer(), detector), True),
+    ):
+        soup = read(write_report(model.fit(X), X, tmp_path / "x.html"))
+        height = {row["name"]: row["reasons"] for row in top_rows(soup)}["p3"][0]
+        assert height["column"] == "height"
+        assert bool(height["expected"]) == is_expected
+
+
+def test_probabilities_stand_beside_the_losses(soup, fitted, people):
+    features = fitted[:-1].transform(people)
+    expected = np.sort(fitted[-1].outlier_probability(features))[::-1][:20]
+    shown = [float(td["data-key"]) for td in soup.select("td.probability")]
+    assert shown == pytest.approx(list(expected))
+    flagged = [row["flagged"] for row in top_rows(soup)]
+    assert flagged == [chance > 0.5 for chance in shown]
+
+
+def test_rows_strange_in_most_columns_show_their_rarest_values(table, tmp_path):
     X = np.c_[table, np.arange(300) % 7]  # the last column says nothing
     X[290] = [*table[:285].max(axis=0) + 50, 3]
     detector = ALTBIDetector(random_state=0).fit(X)
-    excess = detector.explain(X[[290]], relative=True)[0].clip(0)
-    assert excess.max() < 2 * excess.mean()
     soup = read(write_report(detector, X, tmp_path / "x.html"))
     row = soup.find("th", string="290", attrs={"class": "name"}).parent
-    assert "Strange as a whole" in text_of(row)
+    assert "Strange as a whole: most of its values" in text_of(row)
     assert {place.get_text() for place in row.select(".place")} == {"the highest value"}
     assert "x6" not in [name.get_text() for name in row.select(".column")]
+
+
+def test_values_near_what_to_expect_are_no_reasons(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 8))
+    detector = ALTBIDetector(random_state=0).fit(X)
+    soup = read(write_report(detector, X, tmp_path / "x.html", top=50))
+    rows = soup.select("#top-table tbody tr")
+    is_whole = ["no single value explains it" in text_of(row) for row in rows]
+    reasons = detector.reasons(X, n_reasons=None).set_index(["row", "feature"])
+    for row, whole in zip(rows, is_whole, strict=True):
+        cells = reasons.loc[int(row.th.get_text())]
+        side = np.where(cells["value"] > cells["expected"], cells["high"], cells["low"])
+        deviation = (cells["value"] - cells["expected"]).abs()
+        found = (
+            cells["is_outside"]
+            & (deviation > 1.5 * (side - cells["expected"]).abs())
+            & (cells["contribution"] >= cells["contribution"].max() / 4)
+        )
+        named = [name.get_text() for name in row.select(".column")]
+        assert whole == (not found.any())
+        if not whole:
+            assert named == list(cells.index[found][:3])
+    assert 0 < sum(is_whole) < 50
+
+
+def test_missing_cells_are_shown_as_missing(table, tmp_path):
+    X = table.copy()
+    X[::3, 1] = np.nan
+    X[7] = np.nan
+    X[8, 0] = 1e4
+    X[8, 2] = np.nan
+    soup = read(write_report(ALTBIDetector(random_state=0).fit(X), X, tmp_path / "x"))
+    first = top_rows(soup)[0]
+    assert first["name"] == "8"
+    assert [reason["column"] for reason in first["reasons"]] == ["x0"]
+    assert "101 missing" in text_of(soup.select_one("#columns"))
+    soup.select_one(".settings").decompose()
+    assert not re.search(r"\b(nan|inf)\b", str(soup.body))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((2.9, 17.2, 1048.0), "3 to 17"),
+        ((2.9, 17.2, 1048.0, True), "3 to 17"),
+        ((2.4, 16.8, 17.0, True), "3 to 16"),
+        ((0.0, 0.0, 1.0, True), "0"),
+        ((0.1234, 0.5678, 1.0), "0.12 to 0.57"),
+        ((0.1234, 0.5678, 0.568), "0.1234 to 0.5678"),
+        ((12345.0, 27345.0, 5.0), "12000 to 27000"),
+        ((2024.13, 2024.19, 0.0), "2024.130 to 2024.190"),
+        ((-0.2, 15.0, 20.0), "0 to 15"),
+        ((1e-9, 3e-9, 1.0), "1e-09 to 3e-09"),
+        ((3.5, 3.5, 4.0), "3.5"),
+    ],
+)
+def test_ranges_are_written_with_few_digits(arguments, text):
+    assert interval(*arguments) == text
 
 
 def test_columns_to_blame_are_averages_of_relative_contributions(soup, fitted, people):
     features = fitted[:-1].transform(people)
     top = np.argsort(fitted.score_samples(people), kind="stable")[:20]
     relative = fitted[-1].explain(features[top], relative=True)
-    excess = relative.clip(0)
-    single = excess.max(axis=1) >= 2 * excess.mean(axis=1)
+    whole = [
+        "Strange as a whole" in text_of(tr) for tr in soup.select("#top-table tbody tr")
+    ]
+    single = ~np.array(whole)
     columns = np.c_[relative[:, 0], relative[:, 1], relative[:, 2:].sum(axis=1)]
     shares = columns[single].clip(0)
     shares = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
