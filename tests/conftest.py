@@ -6,7 +6,7 @@ import pytest
 
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 
-# Small enough to be fast, large enough to use every part of the training: ALTBI's
+# Small enough to be fast, long enough to use every part of a run: ALTBI's
 # criterion is evaluated from epoch 4 on, and patience can end the run.
 QUICK = {
     "altbi": (
