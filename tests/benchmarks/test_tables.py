@@ -1,0 +1,320 @@
+"""The study of errors in real tables."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import benchmarks.tables as study
+from benchmarks.tables._detectors import encode, plain, recall, score
+from benchmarks.tables._errors import KINDS, MIN_PLANTED, Columns, applies, plant
+from benchmarks.tables._known import FINDINGS, gaps, titanic, wrong_dimensions
+from benchmarks.tables._sources import MAX_ROWS, SOURCES, Source, at_hand, load, typed
+from tests.benchmarks.commands import run_command
+
+N_ROWS = 120
+
+
+def made_table():
+    rng = np.random.default_rng(0)
+    length = rng.normal(50, 5, N_ROWS).round(2)
+    return pd.DataFrame(
+        {
+            "length": length,
+            "weight": (3 * length + rng.normal(0, 2, N_ROWS)).round(1),
+            "count": rng.integers(1, 9, N_ROWS),
+            "colour": rng.choice(["red", "green", "blue"], N_ROWS),
+            "sold": pd.date_range("2020-01-01", periods=N_ROWS).strftime("%Y-%m-%d"),
+        }
+    )
+
+
+@pytest.fixture
+def text(monkeypatch):
+    """A made table as text, which the study knows as "made"."""
+    monkeypatch.setitem(SOURCES, "made", Source("sklearn", made_table))
+    load.cache_clear()
+    study._columns.cache_clear()
+    yield load("made")
+    load.cache_clear()
+    study._columns.cache_clear()
+
+
+def changes(text, kind, seed=0):
+    """Return the cells that differ, as column, before and after, by row."""
+    spoilt, planted = plant(text, kind, seed, "made")
+    differs = text != spoilt
+    assert set(np.flatnonzero(differs.any(axis=1))) <= set(planted)
+    return [
+        [
+            (name, text.at[row, name], spoilt.at[row, name])
+            for name in text
+            if differs.at[row, name]
+        ]
+        for row in planted
+    ]
+
+
+def with_absurd_row(text):
+    text = text.copy()
+    text.loc[7, ["length", "weight"]] = "10000", "-10000"
+    return typed(text)
+
+
+# Errors -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_errors_depend_on_the_seed_alone(text, kind):
+    spoilt, planted = plant(text, kind, 0, "made")
+    again, planted_again = plant(text, kind, 0, "made")
+    pd.testing.assert_frame_equal(spoilt, again)
+    np.testing.assert_array_equal(planted, planted_again)
+    assert len(set(planted)) == MIN_PLANTED
+    assert not np.array_equal(planted, plant(text, kind, 1, "made")[1])
+
+
+def test_one_percent_of_a_large_table_is_spoilt(text):
+    large = pd.concat([text] * 10, ignore_index=True)
+    assert len(plant(large, "sign", 0)[1]) == 12
+
+
+@pytest.mark.parametrize("size", [10, 30, 1000])
+def test_absurd_cells_are_so_many_robust_deviations_away(text, size):
+    for [(name, _, after)] in changes(text, f"{size} sd"):
+        values = text[name].astype(float)
+        spread = (values.quantile(0.75) - values.quantile(0.25)) / 1.349
+        distance = abs(float(after) - values.median()) / spread
+        assert distance == pytest.approx(size, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("kind", "factor"), [("unit 10", 10), ("unit 1000", 1000), ("sign", -1)]
+)
+def test_numbers_are_multiplied(text, kind, factor):
+    for [(name, before, after)] in changes(text, kind):
+        assert float(after) == pytest.approx(factor * float(before))
+        assert (name == "count") == ("." not in after)
+
+
+def test_two_numbers_change_places(text):
+    for first, second in changes(text, "swapped"):
+        assert first[1:] == second[:0:-1]
+
+
+def test_a_misspelt_level_is_new_and_has_one_other_letter(text):
+    for [(name, before, after)] in changes(text, "misspelt"):
+        assert name == "colour"
+        assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
+        assert after not in set(text[name])
+
+
+def test_a_date_is_a_century_off(text):
+    for [(name, before, after)] in changes(text, "date"):
+        assert name == "sold"
+        assert abs(int(after[:4]) - int(before[:4])) == 100
+        assert after[4:] == before[4:]
+
+
+def test_a_shifted_row_begins_with_a_gap(text):
+    spoilt, planted = plant(text, "shifted", 0)
+    for row in planted:
+        assert spoilt.iloc[row].tolist() == ["", *text.iloc[row][:-1]]
+
+
+def test_errors_go_where_they_make_sense():
+    table = pd.DataFrame(
+        {
+            "number": np.arange(50),  # only counts
+            "size": np.linspace(0, 1, 50) ** 2,
+            "is_new": [0, 1] * 25,
+            "name": [f"name {i}" for i in range(50)],
+        }
+    )
+    columns = Columns.of(table.astype(str))
+    assert columns.numbers == ["size"]
+    assert not columns.levels
+    possible = [kind for kind in KINDS if applies(kind, columns)]
+    assert not {"swapped", "misspelt", "date"}.intersection(possible)
+    assert {"sign", "10 sd", "shifted"} <= set(possible)
+
+
+# Detectors --------------------------------------------------------------------------
+
+
+def test_plain_encoding():
+    table = pd.DataFrame(
+        {
+            "gap": [1.0, np.nan, 3.0, 8.0] * 10,
+            "few": ["a", "b", "c", None] * 10,
+            "many": [f"level {i:02}" for i in range(40)],
+            "day": pd.to_datetime(["2020-01-01", "2020-01-02"] * 20),
+            "constant": 1,
+        }
+    )
+    X = plain(table)
+    assert X.shape == (40, 1 + 3 + 1 + 1)
+    np.testing.assert_allclose(X[:4, 0], [1, 3, 3, 8])
+    np.testing.assert_allclose(X[:4, 1:4], np.eye(4)[:, :3])
+    np.testing.assert_allclose(X[:, 4], np.arange(40))
+    np.testing.assert_allclose(np.diff(X[:2, 5]), 1)
+
+
+def test_a_few_words_do_not_make_numbers_a_category():
+    column = [str(i) for i in range(39)] + ["oops"]
+    X = plain(pd.DataFrame({"size": column}))
+    np.testing.assert_allclose(X[-1, 0], 19)
+    assert X.shape[1] == 1
+
+
+@pytest.mark.parametrize("encoding", study.ENCODINGS)
+@pytest.mark.parametrize("detector", study.OTHERS)
+def test_every_detector_finds_one_absurd_row(text, detector, encoding):
+    table = with_absurd_row(text)
+    scores = score(detector, table, 0, encode(table, encoding))
+    assert scores.argmax() == 7
+
+
+def test_skim_finds_one_absurd_row(text):
+    table = with_absurd_row(text)
+    assert score("skim", table, 0, None).argmax() == 7
+
+
+def test_recall_by_hand():
+    scores = np.array([5.0, 1, 4, 3, 2])
+    assert recall(scores, np.array([0, 2])) == 1
+    assert recall(scores, np.array([0, 1])) == 0.5
+    assert recall(scores, np.array([1, 4])) == 0
+    ties = np.array([2.0, 1, 1, 1, 1])
+    assert recall(ties, np.array([0, 1])) == pytest.approx((1 + 1 / 4) / 2)
+
+
+# Tables as they are -----------------------------------------------------------------
+
+
+class Explained:
+    """Stands for a fitted table of which the reasons are given."""
+
+    def __init__(self, table, reasons, is_flagged):
+        self.table = table
+        self.order = np.arange(len(table))
+        self.is_flagged = np.array(is_flagged)
+        self.given = reasons
+
+    def reasons(self, rows):
+        return [self.given[row] for row in rows]
+
+
+def test_a_row_with_a_gap_may_have_something_else_to_show():
+    table = pd.DataFrame({"a": [np.nan, np.nan, np.nan, 1], "b": [1, 9, 1, 9]})
+    reasons = [
+        [("a", True), ("b", False)],  # the gap alone
+        [("a", True), ("b", True)],
+        [("a", False), ("b", False)],  # nothing at all
+        [("b", True), ("a", False)],  # no gap
+    ]
+    found = gaps(Explained(table, reasons, [True, True, False, False]))
+    assert found["of the first 10, only a gap"] == 2
+    assert found["of the first 10, with a gap"] == 3
+    assert found["share flagged"] == 0.5
+
+
+def test_names_among_the_reasons_are_counted():
+    table = pd.DataFrame({"name": list("abc"), "age": [1, 2, 3]})
+    reasons = [[("age", True)], [("name", True), ("age", True)], [("age", False)]]
+    found = titanic(Explained(table, reasons, [True, True, False]))
+    assert found["of them blamed on the name"] == 1
+
+
+def test_dimensions_that_no_diamond_has():
+    table = pd.DataFrame({"x": [0, 4.0, 5], "y": [4, 58.9, 5], "z": [2.5, 2.4, 20]})
+    assert wrong_dimensions(table).to_numpy().tolist() == [
+        [True, False, False],
+        [False, True, False],
+        [False, False, False],
+    ]
+
+
+def test_diamonds_have_23_wrong_rows():
+    if "diamonds" not in at_hand():
+        pytest.skip("no folder of tables: set SKIM_TABLES_HOME")
+    table = typed(load("diamonds", max_rows=None))
+    assert wrong_dimensions(table).any(axis=1).sum() == 23
+
+
+# The study --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_tables_are_of_the_size_of_the_study(name):
+    if name not in at_hand():
+        pytest.skip(f"{SOURCES[name].needs} is not here")
+    text = load(name)
+    assert 100 <= len(text) <= MAX_ROWS
+    assert applies("sign", Columns.of(text))
+
+
+def test_tables_that_are_not_here_are_left_out(monkeypatch, tmp_path):
+    monkeypatch.setitem(SOURCES, "none", Source("no_such_package", made_table))
+    here = at_hand(tmp_path)
+    assert "none" not in here
+    assert "diamonds" not in here
+    assert "wine" in here
+
+
+@pytest.mark.usefixtures("text")
+def test_runs_share_the_planted_rows():
+    tasks = list(study.plan(["made"], ["sign"], ["kNN", "ECOD"], 1))
+    assert len(tasks) == 4
+    run = study.runner()
+    results = [run(task)[0] for task in tasks]
+    assert {result[:2] for result in results} == {(N_ROWS, MIN_PLANTED)}
+    assert all(0 <= result[2] <= 1 for result in results)
+
+
+def test_means_count_every_pair_of_table_and_kind_once():
+    def runs(table, kind, recalls):
+        keys = {"table": table, "kind": kind, "detector": "kNN", "encoding": "plain"}
+        return pd.DataFrame([keys | {"recall": value} for value in recalls])
+
+    all_runs = pd.concat(
+        [
+            runs("wine", "sign", [0, 1]),  # two seeds
+            runs("wine", "10 sd", [1]),
+            runs("tips", "sign", [0]),
+        ]
+    )
+    kinds = study.by(all_runs, "kind").set_index("kind")
+    assert kinds["kNN, plain"].to_dict() == {"10 sd": 1, "sign": 0.25, "all": 0.5}
+    assert kinds["runs"].to_dict() == {"10 sd": 1, "sign": 2, "all": 3}
+    tables = study.by(all_runs, "table").set_index("table")
+    assert tables["kNN, plain"].to_dict() == {"wine": 0.75, "tips": 0, "all": 0.5}
+
+
+def test_the_command_resumes_where_it_stopped(tmp_path):
+    output = tmp_path / "results.csv"
+    command = ["tables", "--data", "wine", "--kind", "sign", "--kind", "misspelt"]
+    command += ["--detector", "kNN", "--seeds", 1, "--output", output]
+    assert "recall by table" in run_command(*command)
+    first = output.read_text()
+    run_command(*command)
+    assert output.read_text() == first
+    assert len(first.splitlines()) == 1 + 2 * 2
+    assert (tmp_path / "by_kind.csv").exists()
+
+
+def test_what_skim_makes_of_a_table_is_told(tmp_path, monkeypatch):
+    monkeypatch.setitem(FINDINGS, "wine", gaps)
+    output = tmp_path / "results.csv"
+    command = ["tables", "--data", "wine", "--kind", "sign", "--detector", "skim"]
+    told = run_command(*command, "--seeds", 1, "--output", output)
+    assert "only a gap" in told
+    known = pd.read_csv(tmp_path / "known.csv")
+    assert known["value"].between(0, 10).all()
+
+
+@pytest.mark.parametrize("option", ["--data", "--kind", "--detector"])
+def test_unknown_names_are_refused(tmp_path, option):
+    output = tmp_path / "none"
+    told = run_command("tables", option, "cobalt", "--output", output, exit_code=2)
+    assert "'cobalt'" in told
+    assert not output.exists()
