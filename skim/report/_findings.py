@@ -8,10 +8,10 @@ from sklearn.utils import _safe_indexing, check_array
 
 from skim._detectors._expecting import CellExpectations
 from skim._detectors._explaining import blamed_cells
+from skim._reasons import SHARE, Judgement, judge
 from skim.report._charts import scatter
 
 N_REASONS = 3  # columns named for a row
-CLEARLY = 1.5  # widths of its side of the range, from what was expected
 MAX_CELLS = 100_000  # predicted at once
 N_COLUMNS = 200  # columns described
 N_BLAMED = 10  # columns to blame for the top rows together
@@ -28,21 +28,17 @@ def is_training_data(detector, losses):
 # Why ------------------------------------------------------------------------------
 
 
-class Judgement(NamedTuple):
+class Blame(NamedTuple):
     """Which cells of the top rows are to blame, and what to expect in them.
 
     Attributes
     ----------
     features : ndarray of int of shape (n_top, n_features)
-        The features in the order of blame, as of :meth:`IMDetector.reasons`.
+        The features in the order of blame, as in ``detector.reasons``.
     low, high : ndarray of shape (n_top, n_features)
         The ends of the expected ranges in that order, in the units of the features.
-    is_reason : ndarray of bool of shape (n_top, n_features)
-        Whether a cell is clearly outside its range and adds at least a quarter of what
-        the cell that adds most does, in that order.
-    n_outside, n_known : ndarray of int of shape (n_top,)
-        Number of cells outside their ranges that add as much, and of cells that are
-        not missing.
+    judgement : Judgement
+        Which of them are reasons, in that order.
     shares : ndarray of shape (n_top, n_columns)
         How much each column adds to the loss. Rows sum to 1, or to 0 if no column adds
         more than usual.
@@ -51,54 +47,33 @@ class Judgement(NamedTuple):
     features: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    is_reason: np.ndarray
-    n_outside: np.ndarray
-    n_known: np.ndarray
+    judgement: Judgement
     shares: np.ndarray
 
-    @property
-    def is_mostly_outside(self):
-        """Whether more than half of the cells, and not just one, are to blame."""
-        return self.n_outside > np.maximum(self.n_known / 2, 1)
 
-    @property
-    def stands_out(self):
-        """Whether there are reasons; otherwise, a row is strange as a whole."""
-        return self.is_reason.any(axis=1) & ~self.is_mostly_outside
-
-
-def judge(case, top):
+def blame(case, top):
     """Find the cells to blame for the losses of the top rows."""
     detector, scaler = case.detector, case.detector._scaler
     rows = _safe_indexing(case.features, top)
     scaled = detector._scaled(rows).values
     relative = detector.explain(rows, relative=True)
     with np.errstate(over="ignore", invalid="ignore"):  # of values near 1e308
-        cells = _blamed_cells(
-            CellExpectations(scaler, detector._sample), scaled, relative
-        )
+        expectations = CellExpectations(scaler, detector._sample)
+        cells = _blamed_cells(expectations, scaled, relative)
         features, contributions = cells["column"], cells["contribution"]
         expected, low, high = (
             scaler.inverse_transform(cells[name], features)
             for name in ("expected", "low", "high")
         )
         values = np.take_along_axis(_as_array(rows), features, axis=1)
-        deviation = values / 2 - expected / 2
-        side = np.where(deviation > 0, high, low) / 2 - expected / 2
-        is_clear = np.abs(deviation) > CLEARLY * np.abs(side)
-    most = contributions.max(axis=1, keepdims=True)
-    matters = (contributions > 0) & (contributions >= most / 4)
+        # Cells that add little do not make a row strange as a whole.
+        matters = contributions >= SHARE * contributions.max(axis=1, keepdims=True)
+        is_outside = cells["is_outside"] & matters
+        judgement = judge(values, expected, low, high, contributions, is_outside)
     shares = np.maximum(case.by_column(relative), 0)
     total = shares.sum(axis=1, keepdims=True)
-    return Judgement(
-        features=features,
-        low=low,
-        high=high,
-        is_reason=cells["is_outside"] & is_clear & matters,
-        n_outside=(cells["is_outside"] & matters).sum(axis=1),
-        n_known=(~np.isnan(scaled)).sum(axis=1),
-        shares=shares / np.where(total > 0, total, 1),
-    )
+    shares /= np.where(total > 0, total, 1)
+    return Blame(features, low, high, judgement, shares)
 
 
 def _blamed_cells(expectations, scaled, relative):
@@ -117,7 +92,7 @@ def _as_array(rows):
     return check_array(rows, dtype=np.float64, ensure_all_finite="allow-nan")
 
 
-def reasons_and_columns(case, top, judgement):
+def reasons_and_columns(case, top, blame):
     """Describe the values that make the top rows strange, and the columns.
 
     Rows that are strange as a whole have no column to blame; their rarest values are
@@ -134,7 +109,7 @@ def reasons_and_columns(case, top, judgement):
     read : list of dict
         The first columns of the input table.
     """
-    named, n_more = _named_columns(case, top, judgement)
+    named, n_more = _named_columns(case, top, blame)
     values = _as_array(_safe_indexing(case.features, top))
     every = sorted({j for mine in named for j in mine})
     first = range(min(case.read.n_columns, N_COLUMNS))
@@ -149,8 +124,8 @@ def reasons_and_columns(case, top, judgement):
         plain = {f for f in own if column.holds(values[:, f], top)}
         for k in (k for k, mine in enumerate(named) if j in mine):
             place, f = named[k][j]
-            low, high = judgement.low[k, place], judgement.high[k, place]
-            reason = {"weight": float(judgement.shares[k, j]), "column": described[j]}
+            low, high = blame.low[k, place], blame.high[k, place]
+            reason = {"weight": float(blame.shares[k, j]), "column": described[j]}
             reason |= column.describe(top[k]) | {"expected": None, "band": None}
             if f in plain:
                 reason |= column.expectation(top[k], low, high)
@@ -165,7 +140,7 @@ def reasons_and_columns(case, top, judgement):
     return reasons, n_more, [described[j] for j in every], read
 
 
-def _named_columns(case, top, judgement):
+def _named_columns(case, top, blame):
     """Choose the columns to name for each row, most important first.
 
     Returns
@@ -175,12 +150,12 @@ def _named_columns(case, top, judgement):
         blame, and that feature.
     n_more : list of int
     """
-    whole = np.flatnonzero(~judgement.stands_out)
+    whole = np.flatnonzero(blame.judgement.is_whole)
     rarest = dict(zip(whole, _rarest(case, top[whole]), strict=True))
     named, n_more = [], []
-    for k, features in enumerate(judgement.features):
+    for k, features in enumerate(blame.features):
         is_whole = k in rarest
-        places = np.flatnonzero(is_whole | judgement.is_reason[k])
+        places = np.flatnonzero(is_whole | blame.judgement.is_reason[k])
         found: dict = {}
         for place in places:
             column = int(case.origins[features[place]])

@@ -45,7 +45,7 @@ class Case:
         for step in steps:
             self.features = step.transform(self.features)
         self.decisions = []
-        self._encoder = self._names = None
+        self._encoder, self._names = None, []
         self.origins = np.arange(self.detector.n_features_in_)
         if steps:
             self._trace(model[:-1], steps)
@@ -69,7 +69,7 @@ class Case:
         for step in steps:
             self.decisions = getattr(step, "decisions_", self.decisions)
             origins = getattr(step, "origins_", origins)
-        if hasattr(steps[-1], "describe"):
+        if names is not None and hasattr(steps[-1], "describe"):
             self._encoder, self._names = steps[-1], names
         position = {name: j for j, name in enumerate(self.read.names)}
         if origins is not None and len(origins) == n_features:

@@ -126,9 +126,9 @@ def _content(case, ids, n_top):
     order = np.argsort(scores, kind="stable")
     top = order[:n_top]
     chances = probability(scores[top], detector.offset_, detector.training_scores_)
-    judgement = _findings.judge(case, top)
-    stands_out = judgement.stands_out
-    reasons, n_more, blamed, read = _findings.reasons_and_columns(case, top, judgement)
+    blame = _findings.blame(case, top)
+    judgement, stands_out = blame.judgement, ~blame.judgement.is_whole
+    reasons, n_more, blamed, read = _findings.reasons_and_columns(case, top, blame)
     agreement = _findings.agreement(scores_by_member, top)
     threshold = float(-detector.offset_)
     by, kept = _findings.kept_checkpoints(detector)
@@ -162,7 +162,7 @@ def _content(case, ids, n_top):
             }
             for k, i in enumerate(top)
         ],
-        "most_blamed": _findings.most_blamed(case, judgement.shares[stands_out]),
+        "most_blamed": _findings.most_blamed(case, blame.shares[stands_out]),
         "n_standing_out": int(stands_out.sum()),
         "agreement": agreement,
         "trajectory": trajectory(detector.history_, by, kept),
