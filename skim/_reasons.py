@@ -48,7 +48,8 @@ class Judgement(NamedTuple):
     ----------
     is_reason : ndarray of bool of shape (n_rows, n_features)
     n_outside, n_known : ndarray of int of shape (n_rows,)
-        Number of cells outside of their ranges, and of cells that are not missing.
+        Number of cells outside of their ranges that contribute as much as a reason,
+        and of cells that are not missing.
     """
 
     is_reason: NDArray[np.bool_]
@@ -57,7 +58,7 @@ class Judgement(NamedTuple):
 
     @property
     def is_mostly_outside(self):
-        """Whether more than half of the known cells, and not just one, are outside."""
+        """Whether more than half of the known cells, and not just one, are to blame."""
         return self.n_outside > np.maximum(self.n_known / 2, 1)
 
     @property
@@ -93,7 +94,8 @@ def judge(value, expected, low, high, contribution, is_outside):
     A cell is a reason if its value lies further from what was expected than 1.5 times
     that side of its range, and if it contributes at least a quarter of what the cell
     with the largest contribution does. A row is strange as a whole if it has no such
-    cell, or if more than half of its known cells are outside of their ranges.
+    cell, or if more than half of its known cells contribute that much and are outside
+    of their ranges.
 
     Parameters
     ----------
@@ -106,14 +108,15 @@ def judge(value, expected, low, high, contribution, is_outside):
     judgement : Judgement
     """
     # In halves, as the difference of two float64 need not be one.
-    distance = value / 2 - expected / 2
-    side = np.where(distance > 0, high, low) / 2 - expected / 2
-    is_far = np.abs(distance) > BEYOND * np.abs(side)
+    with np.errstate(over="ignore", invalid="ignore"):
+        distance = value / 2 - expected / 2
+        side = np.where(distance > 0, high, low) / 2 - expected / 2
+        is_far = np.abs(distance) > BEYOND * np.abs(side)
     largest = contribution.max(axis=1, keepdims=True)
     matters = (contribution > 0) & (contribution >= SHARE * largest)
     return Judgement(
         is_reason=is_outside & is_far & matters,
-        n_outside=is_outside.sum(axis=1),
+        n_outside=(is_outside & matters).sum(axis=1),
         n_known=(~np.isnan(value)).sum(axis=1),
     )
 

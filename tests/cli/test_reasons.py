@@ -45,11 +45,13 @@ def test_a_row_without_a_cell_to_blame_is_strange_as_a_whole():
     assert told(*rows) == ["strange as a whole"] * 2
 
 
-def test_a_row_with_most_cells_outside_is_strange_as_a_whole():
-    row = [("a", 30.0, 4.0), ("b", 12.5, 0.0), ("c", 10.0, 0.0)]
+def test_a_row_with_most_cells_to_blame_is_strange_as_a_whole():
+    row = [("a", 30.0, 4.0), ("b", 12.5, 1.0), ("c", 10.0, 0.0)]
     assert told(row) == ["strange as a whole: a 30 (expected 8 to 12)"]
-    missing = [("a", 30.0, 4.0), ("b", 12.5, 0.0), ("c", np.nan, 0.0)]
+    missing = [("a", 30.0, 4.0), ("b", 12.5, 1.0), ("c", np.nan, 0.0)]
     assert told(missing) == told(row)
+    harmless = [("a", 30.0, 4.0), ("b", 12.5, 0.9), ("c", 10.0, 0.0)]
+    assert told(harmless) == ["a 30 (expected 8 to 12)"]
     assert told([("a", 30.0, 4.0)]) == ["a 30 (expected 8 to 12)"]
 
 
