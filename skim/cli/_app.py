@@ -19,6 +19,8 @@ Results go to standard output, messages to standard error. The exit code is
 and 130 if interrupted. Files are written completely or not at all.
 """
 
+N_LISTED = 10  # rows on a terminal
+
 app = typer.Typer(
     help=HELP,
     no_args_is_help=True,
@@ -36,6 +38,21 @@ class Detector(StrEnum):
     IM_AUTOENCODER = "im-autoencoder"
 
 
+class Dates(StrEnum):
+    """Orders of day and month."""
+
+    AUTO = "auto"
+    DAY_FIRST = "day-first"
+    MONTH_FIRST = "month-first"
+
+
+class Missing(StrEnum):
+    """What a missing value means."""
+
+    UNKNOWN = "unknown"
+    EVIDENCE = "evidence"
+
+
 class Data(StrEnum):
     """Names of the demo tables."""
 
@@ -48,8 +65,9 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="CSV, TSV, Parquet, Feather, JSON Lines or NumPy file, or - for "
-        "standard input.",
+        help="CSV, TSV, Excel, Parquet, Feather, JSON or NumPy file, possibly "
+        "compressed; a folder or quoted pattern of such files; or - for standard "
+        "input.",
     ),
 ]
 Output = Annotated[
@@ -57,13 +75,29 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        callback=lambda path: None if str(path) == "-" else path,
-        help="Output file, .csv or .parquet; by default, standard output.",
+        help="Output file, .csv or .parquet; - for CSV on standard output, which is "
+        "the default unless it is a terminal.",
     ),
 ]
 Top = Annotated[
     int | None,
-    typer.Option(min=1, help="Write only the N most unusual rows, in order."),
+    typer.Option(
+        min=1,
+        help="Only the N strangest rows, strangest first.  [default: 10 on a terminal, "
+        "otherwise all rows in their order]",
+    ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to write with the results. Can be repeated."),
+]
+Id = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--id",
+        help="Column to name rows by, instead of the identifiers found. It stays a "
+        "feature unless it is an identifier or in --drop. Can be repeated.",
+    ),
 ]
 Reasons = Annotated[
     int, typer.Option(min=1, help="Maximum number of reasons given for a row.")
@@ -81,6 +115,15 @@ Encoding = Annotated[
 ]
 Delimiter = Annotated[
     str | None, typer.Option(help="Field separator, if it is not detected correctly.")
+]
+Sheet = Annotated[
+    str | None, typer.Option(help="Sheet of an Excel file, if not the first.")
+]
+SkipRows = Annotated[
+    int, typer.Option(min=0, help="Lines to skip before the column names.")
+]
+Comment = Annotated[
+    str | None, typer.Option(help="Skip lines of text that start with this.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
@@ -158,36 +201,41 @@ def detect(
         list[str] | None,
         typer.Option(help="Numeric column to treat as categorical. Can be repeated."),
     ] = None,
-    id_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--id",
-            help="Column that identifies rows and is not a feature. Can be repeated.",
-        ),
-    ] = None,
+    id_: Id = None,
+    keep: Keep = None,
     max_levels: Annotated[
         int,
         typer.Option(min=0, help="One-hot encode text with at most this many levels."),
     ] = 0,
+    missing: Annotated[
+        Missing,
+        typer.Option(help="Whether a missing value is merely unknown, or evidence."),
+    ] = Missing.UNKNOWN,
+    dates: Annotated[
+        Dates, typer.Option(help="Order of day and month in dates such as 03/04/2024.")
+    ] = Dates.AUTO,
     save: Annotated[
         Path | None, typer.Option(help="Save the model to this file, for `skim score`.")
     ] = None,
     report: Report = None,
     seed: Seed = 0,
     jobs: Jobs = -1,
+    sheet: Sheet = None,
+    skip_rows: SkipRows = 0,
+    comment: Comment = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     quiet: Quiet = False,
 ):
-    """Fit a detector to a table and score its rows.
+    """Fit a detector to a table and find the rows that are unlike the others.
 
-    The output has the columns that identify rows (or else the row number),
-    `score` (how unusual the row is; above 0 for outliers), `outlier` (1 or 0)
-    and `reasons`: the columns that make the row unusual, with the amount each
-    adds to the score compared with a typical row. Rows keep their order.
+    On a terminal, the strangest rows are listed. Otherwise, or with --output, the
+    result is a table with the columns that identify rows (or else the row number),
+    `loss` (the higher, the stranger), `probability` (above one half for outliers),
+    `outlier` (1 or 0) and `reasons`. Rows keep their order.
     """
     _check_paths(source, output, save, report)
-    _check_columns(drop=drop, categorical=categorical, id=id_)
+    _check_columns(drop=drop, categorical=categorical)
     if contamination is not None and not 0 < contamination <= 0.5:
         raise typer.BadParameter(
             f"--contamination must be in (0, 0.5], not {contamination:g}."
@@ -196,7 +244,9 @@ def detect(
     from skim.cli._talk import Talk
 
     talk = Talk(quiet)
-    with _work.drafts_of(output=output, save=save, report=report) as drafts:
+    ids, keep = id_ or [], keep or []
+    target = _work.target_of(output, is_terminal=sys.stdout.isatty(), quiet=quiet)
+    with _work.drafts_of(target, save=save, report=report) as drafts:
         # Missing packages should fail before the work, too.
         if save:
             from skim.cli._model_file import import_skops, save_model
@@ -204,35 +254,46 @@ def detect(
             import_skops()
         if report:
             _work.import_report()
-        table = _work.read(source, talk, encoding=encoding, delimiter=delimiter)
+        table = _work.read(
+            source,
+            talk,
+            sheet=sheet,
+            skip_rows=skip_rows,
+            comment=comment,
+            encoding=encoding,
+            delimiter=delimiter,
+        )
         if len(table) < 2:
             raise ValueError(f"{source} has one row; at least two are needed.")
+        _work.check_named(table, id=ids, keep=keep)
         model = _work.new_model(
             detector.value,
             contamination=contamination or "auto",
             seed=seed,
             drop=drop or (),
             categorical=categorical or (),
-            ids=id_ or (),
             max_levels=max_levels,
+            missing=missing.value,
+            dates=dates.value.replace("-", " "),
         )
         _work.fit(model, table, talk)
-        _work.write_results(
+        results = _work.find_results(
             model,
             table,
-            drafts.output,
             talk,
+            columns=_work.row_columns(table, model[0], ids=ids, keep=keep),
             scores=model[-1].training_scores_,
-            output=output,
             top=top,
             n_reasons=reasons,
             jobs=jobs,
         )
+        listing = _finish(results, target, drafts, talk, top, is_training=True)
         if save:
-            save_model(model, drafts.save)
+            save_model(model, drafts.save, ids=ids)
         if report:
-            _work.make_report(model, table, drafts.report, talk, source=source)
-    _name_files(talk, output, save, report)
+            _work.make_report(model, results, drafts.report, talk, source=source)
+    _print(listing)
+    _name_files(talk, target.path, save, report)
 
 
 @app.command()
@@ -243,8 +304,13 @@ def score(
     output: Output = None,
     top: Top = None,
     reasons: Reasons = 3,
+    id_: Id = None,
+    keep: Keep = None,
     report: Report = None,
     jobs: Jobs = -1,
+    sheet: Sheet = None,
+    skip_rows: SkipRows = 0,
+    comment: Comment = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     quiet: Quiet = False,
@@ -260,28 +326,42 @@ def score(
     from skim.cli._talk import Talk
 
     talk = Talk(quiet)
-    with _work.drafts_of(output=output, report=report) as drafts:
+    keep = keep or []
+    target = _work.target_of(output, is_terminal=sys.stdout.isatty(), quiet=quiet)
+    with _work.drafts_of(target, report=report) as drafts:
         if report:
             _work.import_report()
-        fitted, warning = load_model(model)
+        fitted, saved_ids, warning = load_model(model)
         if warning:
-            talk.say(warning)
-        table = _work.read(source, talk, encoding=encoding, delimiter=delimiter)
-        table = _work.check_columns(table, fitted[0], source)
-        _work.write_results(
+            talk.note(warning)
+        read = _work.read(
+            source,
+            talk,
+            sheet=sheet,
+            skip_rows=skip_rows,
+            comment=comment,
+            encoding=encoding,
+            delimiter=delimiter,
+        )
+        _work.check_named(read, id=id_ or [], keep=keep)
+        ids = id_ or [name for name in saved_ids if name in read]
+        table = _work.check_columns(read, fitted[0], source, allowed=[*ids, *keep])
+        _work.report_news(table, fitted[0], talk)
+        results = _work.find_results(
             fitted,
             table,
-            drafts.output,
             talk,
+            columns=_work.row_columns(read, fitted[0], ids=ids, keep=keep),
             scores=None,
-            output=output,
             top=top,
             n_reasons=reasons,
             jobs=jobs,
         )
+        listing = _finish(results, target, drafts, talk, top, is_training=False)
         if report:
-            _work.make_report(fitted, table, drafts.report, talk, source=source)
-    _name_files(talk, output, report)
+            _work.make_report(fitted, results, drafts.report, talk, source=source)
+    _print(listing)
+    _name_files(talk, target.path, report)
 
 
 @app.command()
@@ -313,8 +393,27 @@ def doctor():
         print(line)
 
 
+def _finish(results, target, drafts, talk, top, *, is_training):
+    """Write the results, say how many outliers there are, return what to print."""
+    from skim.cli import _work
+    from skim.cli._screen import Listing
+
+    if target.is_file:
+        _work.write_results(results, target, drafts.output, talk)
+    n_listed = min(top or N_LISTED, len(results.losses)) if target.is_shown else 0
+    listing = Listing(results, results.strangest(n_listed)) if n_listed else None
+    talk.say(_work.verdict(results, is_training=is_training, n_listed=n_listed))
+    return listing
+
+
+def _print(listing):
+    if listing is not None:
+        listing.print()
+
+
 def _check_paths(source, output, save, report, model=None):
     """Refuse to overwrite an input file, or to write a file twice."""
+    output = None if str(output) == "-" else output
     is_file = output is not None and (output.is_file() or not output.exists())
     if is_file and output.suffix.lower() not in (".csv", ".parquet"):
         raise typer.BadParameter(

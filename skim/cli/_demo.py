@@ -5,7 +5,6 @@ from rich.table import Table
 
 from skim import datasets
 from skim.cli import _work
-from skim.cli._results import Results
 from skim.cli._talk import Talk
 
 LOADERS = {
@@ -17,7 +16,7 @@ SHOWN = 10
 
 
 def run(name, report, seed):
-    """Fit a detector, show the most unusual rows and write the report."""
+    """Fit a detector, show the strangest rows and write the report."""
     talk = Talk(quiet=False)
     _work.import_report()
     with _work.whole_file(report) as draft:
@@ -27,32 +26,36 @@ def run(name, report, seed):
         model = _work.new_model("altbi", contamination="auto", seed=seed)
         with talk.step("Fitting ALTBIDetector"):
             model.fit(data)
-        results = Results(
+        columns = _work.row_columns(data, model[0], ids=[], keep=[])
+        results = _work.find_results(
             model,
             data,
+            talk,
+            columns=columns,
             scores=model[-1].training_scores_,
             top=None,
             n_reasons=3,
-            n_jobs=1,
+            jobs=1,
         )
         Console(markup=False, highlight=False).print(_strangest(results, known))
-        flagged = results.scores > 0
-        found = int((flagged & (known == 1)).sum())
+        found = int((results.is_outlier & (known == 1)).sum())
         print(
-            f"{flagged.sum():,} rows are flagged, including {found} of the "
+            f"{results.is_outlier.sum():,} rows are flagged, including {found} of the "
             f"{known.sum()} known outliers."
         )
-        _work.make_report(model, data, draft, talk, source=name)
+        _work.make_report(model, results, draft, talk, source=name)
     print(f"The report is {report}; open it in a browser.")
 
 
 def _strangest(results, known):
-    table = Table(box=None, padding=(0, 2, 0, 0), title="The most unusual rows")
+    table = Table(box=None, padding=(0, 2, 0, 0), title="The strangest rows")
     table.add_column("row", justify="right")
-    table.add_column("score", justify="right")
+    table.add_column("loss", justify="right")
     table.add_column("known")
     table.add_column("reasons")
-    for row, score, reasons in results.strangest(SHOWN):
+    rows = results.strangest(SHOWN)
+    for row, reasons in zip(rows, results.explain(rows), strict=True):
         label = "outlier" if known.iloc[row] else ""
-        table.add_row(f"{row + 1}", f"{score:.1f}", label, reasons)
+        loss = f"{results.losses[row]:.{results.n_decimals}f}"
+        table.add_row(f"{row + 1}", loss, label, str(reasons))
     return table

@@ -42,10 +42,14 @@ TRUSTED = [
 ]
 
 
-def save_model(model, path):
-    """Save a fitted pipeline of encoder and detector."""
+def save_model(model, path, *, ids=()):
+    """Save a fitted pipeline of encoder and detector, and the columns naming rows."""
     import_skops().dump(model, path)
-    label = {"skim": skim.__version__, "scikit-learn": sklearn.__version__}
+    label = {
+        "skim": skim.__version__,
+        "scikit-learn": sklearn.__version__,
+        "id": list(ids),
+    }
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr(LABEL, json.dumps(label, indent=2))
 
@@ -54,7 +58,8 @@ def load_model(path):
     """Load a model that was saved with this version of skim.
 
     Nothing in the file is executed, and nothing is loaded unless all its types
-    belong to a model. Also returns a warning about the versions, or None.
+    belong to a model. Also returns the columns that name rows, and a warning about the
+    versions, or None.
     """
     io = import_skops()
     if not os.path.exists(path):
@@ -88,7 +93,7 @@ def load_model(path):
         raise _damaged(path) from None
     if not _is_model(model):
         raise _not_ours(path)
-    return model, warning
+    return model, label["id"], warning
 
 
 def import_skops():
@@ -104,8 +109,16 @@ def _read_label(path):
     try:
         with zipfile.ZipFile(path) as archive:
             label = json.loads(archive.read(LABEL))
-        return {name: str(label[name]) for name in ("skim", "scikit-learn")}
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError):
+        versions = {name: str(label[name]) for name in ("skim", "scikit-learn")}
+        return versions | {"id": [str(name) for name in label.get("id", ())]}
+    except (
+        OSError,
+        zipfile.BadZipFile,
+        KeyError,
+        ValueError,
+        TypeError,
+        AttributeError,
+    ):
         raise _not_ours(path) from None
 
 

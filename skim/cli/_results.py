@@ -1,23 +1,41 @@
-"""Scores, labels and reasons for the rows of a table."""
+"""Losses, labels and reasons for the rows of a table."""
 
 import contextlib
 import csv
 import io
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
 import numpy as np
 
+from skim._detectors._verdict import probability
+from skim._reasons import row_reasons
+
 CHUNK = 20_000  # rows processed at a time
+MIN_EXPLAINED = 50  # rows with full reasons, as many as a report lists
+MAX_EXPLAINED = 250_000  # cells compared with what to expect, unless that is fewer rows
+MAX_COMPARED = 50_000  # cells compared at a time
+SHARE = 0.25  # of the largest contribution of a row that makes a column worth naming
+MAX_LENGTH = 60  # of a value in the reasons
 
 
 class Results:
     """The results of a model on the rows of a table.
+
+    The outliers, as far as they have no more than 250,000 cells, and the 50 strangest
+    rows in any case, have full reasons: the cells to blame, with what was expected in
+    them. For other rows, only the columns that contribute most to the loss are named.
 
     Parameters
     ----------
     model : Pipeline
         A fitted encoder and detector.
     table : DataFrame
+        The columns of the model.
+    ids : DataFrame
+        The columns that identify rows, in the same order; possibly none.
+    kept : DataFrame
+        Other columns to write.
     scores : ndarray of shape (n_rows,) or None
         The result of `score_samples` for all rows. None means to compute it.
     top : int or None
@@ -30,91 +48,100 @@ class Results:
 
     Attributes
     ----------
-    scores : ndarray of shape (n_rows,)
-        How strange each row is; above 0 for outliers.
+    losses : ndarray of shape (n_rows,)
+        How strange each row is.
+    is_outlier : ndarray of bool of shape (n_rows,)
+    rows : ndarray of int
+        Positions of the rows to write.
     """
 
-    def __init__(self, model, table, *, scores, top, n_reasons, n_jobs):
+    def __init__(self, model, table, *, ids, kept, scores, top, n_reasons, n_jobs):
         self.encoder, self.detector = model
         self.table = table
+        self.ids = ids
+        self.kept = kept
         self.n_reasons = n_reasons
         self.n_jobs = n_jobs
         if scores is None:
-            chunks = self._in_chunks(np.arange(len(table)), self._score)
+            chunks = self._in_chunks(np.arange(len(table)), self._score, CHUNK)
             scores = np.concatenate(list(chunks))
-        self.scores = self.detector.offset_ - scores
+        self.losses = -scores
+        self.is_outlier = scores < self.detector.offset_
         self.n_decimals = _n_decimals(self.detector.training_scores_)
-        self.rows = np.arange(len(table)) if top is None else self._strangest(top)
-
-    @property
-    def id_columns(self):
-        """Names of the columns that identify rows."""
-        return id_columns(self.encoder)
-
-    def write(self, path, *, as_parquet, advance):
-        """Write Parquet or CSV, calling `advance` with the size of each chunk."""
-        import pyarrow as pa
-
-        known = self._known_columns()
-        schema = known.schema.append(pa.field(self._name("reasons"), pa.string()))
-        with _writer(path, schema, as_parquet) as writer:
-            start = 0
-            for reasons in self._in_chunks(self.rows, self._reasons):
-                part = known.slice(start, CHUNK)
-                writer.write_table(part.append_column(schema.field(-1), reasons))
-                start += len(part)
-                advance(len(part))
+        self.rows = np.arange(len(table)) if top is None else self.strangest(top)
+        self.min_explained = max(MIN_EXPLAINED, top or 0)
 
     def strangest(self, n_rows):
-        """Return a list of positions, scores and reasons of the strangest rows."""
-        rows = self._strangest(n_rows)
-        reasons = self._reasons(rows).to_pylist()
-        return list(
-            zip(rows.tolist(), self.scores[rows].tolist(), reasons, strict=True)
+        """Return the positions of the strangest rows, strangest first."""
+        return np.argsort(-self.losses, kind="stable")[:n_rows]
+
+    def names(self, rows):
+        """Return the names of rows, one list of texts for each column of names."""
+        if not self.ids.shape[1]:
+            return {"row": [str(row + 1) for row in rows]}
+        return {
+            str(name): [as_text(value) for value in self.ids[name].iloc[rows]]
+            for name in self.ids
+        }
+
+    # Reasons -------------------------------------------------------------------
+
+    @cached_property
+    def explained(self):
+        """Positions of the rows with full reasons, strangest first."""
+        n_rows = min(self.is_outlier.sum(), MAX_EXPLAINED // len(self._feature_names))
+        return self.strangest(max(self.min_explained, n_rows))
+
+    def explain(self, rows):
+        """Return the full reasons of rows, a list of RowReasons."""
+        size = max(MAX_COMPARED // len(self._feature_names), 1)
+        chunks = self._in_chunks(rows, self._explain, size)
+        return [reasons for chunk in chunks for reasons in chunk]
+
+    def _explain(self, rows):
+        features = self._feature_names
+        reasons = self.detector.reasons(self._features(rows), n_reasons=None)
+        given = getattr(self.detector, "feature_names_in_", None)
+        if given is None:
+            known = {f"x{j}": name for j, name in enumerate(features)}
+            reasons["feature"] = reasons["feature"].map(known)
+        return row_reasons(
+            reasons,
+            len(rows),
+            max_reasons=self.n_reasons,
+            columns=dict(zip(features, self.encoder.origins_, strict=True)),
+            levels=self._levels,
+            describe=getattr(self.encoder, "describe", None),
+            written=lambda i, column, feature: self._written(rows[i], column, feature),
         )
 
-    def _strangest(self, n_rows):
-        return np.argsort(-self.scores, kind="stable")[:n_rows]
+    @cached_property
+    def _feature_names(self):
+        return self.encoder.get_feature_names_out().tolist()
 
-    def _known_columns(self):
-        """Return all columns but the reasons, as an Arrow table."""
-        import pyarrow as pa
+    @cached_property
+    def _treatments(self):
+        return {d.column: d.treatment for d in self.encoder.decisions_}
 
-        scores = self.scores[self.rows]
-        columns = {}
-        for name in self.id_columns:
-            values = self.table[name].iloc[self.rows]
-            try:
-                columns[name] = pa.Array.from_pandas(values)
-            except pa.ArrowException:  # mixed types
-                columns[name] = pa.Array.from_pandas(values.astype(str))
-        if not columns:
-            columns["row"] = pa.array(self.rows + 1)
-        columns[self._name("score")] = pa.array(scores.round(self.n_decimals + 4))
-        columns[self._name("outlier")] = pa.array((scores > 0).astype(np.int8))
-        return pa.table(columns)
+    @cached_property
+    def _levels(self):
+        """Features that encode levels, which have no order."""
+        return {
+            feature
+            for feature, column in zip(
+                self._feature_names, self.encoder.origins_, strict=True
+            )
+            if self._treatments[column] in ("category", "frequency")
+        }
 
-    def _name(self, column):
-        """Return the name of an output column, with a prefix if it is taken."""
-        return f"skim_{column}" if column in self.id_columns else column
+    def _written(self, row, column, feature):
+        """Return a cell as in the table, None if a feature is only part of it."""
+        if self._treatments[column] == "date" and not feature.endswith("_day"):
+            return None
+        return as_text(self.table[column].iloc[row])
 
-    def _in_chunks(self, rows, function):
-        """Apply a function to chunks of the rows and yield the results in order."""
-        chunks = [rows[i : i + CHUNK] for i in range(0, len(rows), CHUNK)]
-        pool = ThreadPoolExecutor(self.n_jobs)
-        try:
-            yield from pool.map(function, chunks)
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-    def _score(self, rows):
-        return self.detector.score_samples(self._features(rows))
-
-    def _features(self, rows):
-        return np.asarray(self.encoder.transform(self.table.iloc[rows]))
-
-    def _reasons(self, rows):
-        """Return the columns that make rows strange, as an Arrow array of text."""
+    def _named(self, rows):
+        """Return the columns that contribute most, as an Arrow array of text."""
         import pyarrow as pa
         from pyarrow import compute
 
@@ -127,23 +154,92 @@ class Results:
             by_column[:, column] += contributions[:, j]
         order = np.argsort(-by_column, axis=1, kind="stable")[:, : self.n_reasons]
         strongest = np.take_along_axis(by_column, order, axis=1)
-        unit = 10.0**self.n_decimals
-        units = np.rint(np.clip(strongest * unit, 0, 1e15)).astype(np.int64)
-        amounts, amount = np.unique(units, return_inverse=True)
-        amount = amount.reshape(units.shape)
-        missing = self.table[names.tolist()].iloc[rows].isna().to_numpy()
-        order += (len(names) + 1) * np.take_along_axis(missing, order, axis=1)
-        # A contribution that rounds to 0 is not a reason and adds no text.
-        order[units == 0] = len(names)
-        added = [f" (+{n / unit:.{self.n_decimals}f})" if n else "" for n in amounts]
+        least = np.maximum(SHARE * strongest[:, :1], 0.5 * 10.0**-self.n_decimals)
+        order[strongest < least] = len(names)
         texts = []
         for k, comma in enumerate(["", *[", "] * (order.shape[1] - 1)]):
-            present = [f"{comma}{name}" for name in names]
-            absent = [f"{comma}{name} missing" for name in names]
-            named = pa.array([*present, "", *absent])
-            texts += [named.take(pa.array(order[:, k]))]
-            texts += [pa.array(added).take(pa.array(amount[:, k]))]
+            named = pa.array([*(f"{comma}{name}" for name in names), ""])
+            texts.append(named.take(pa.array(order[:, k])))
         return compute.binary_join_element_wise(*texts, "")
+
+    # Writing -------------------------------------------------------------------
+
+    def write(self, path, *, as_parquet, advance):
+        """Write Parquet or CSV, calling `advance` with the number of rows done."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        known = self._known_columns()
+        schema = known.schema.append(pa.field(self._name("reasons"), pa.string()))
+        is_written = np.zeros(len(self.table), dtype=bool)
+        is_written[self.rows] = True
+        explained = self.explained[is_written[self.explained]]
+        texts = np.full(len(self.table), None, dtype=object)
+        texts[explained] = [str(reasons) for reasons in self.explain(explained)]
+        with _writer(path, schema, as_parquet) as writer:
+            start = 0
+            for named in self._in_chunks(self.rows, self._named, CHUNK):
+                part = known.slice(start, CHUNK)
+                full = pa.array(texts[self.rows[start : start + CHUNK]], pa.string())
+                reasons = compute.coalesce(full, named)
+                writer.write_table(part.append_column(schema.field(-1), reasons))
+                start += len(part)
+                advance(len(part))
+
+    def _known_columns(self):
+        """Return all columns but the reasons, as an Arrow table."""
+        import pyarrow as pa
+
+        scores = -self.losses[self.rows]
+        columns = {}
+        for frame in (self.ids, self.kept):
+            for name in frame:
+                columns[str(name)] = _arrow(frame[name].iloc[self.rows])
+            if not columns:
+                columns[self._name("row")] = pa.array(self.rows + 1)
+        chances = probability(
+            scores, self.detector.offset_, self.detector.training_scores_
+        )
+        columns[self._name("loss")] = pa.array((-scores).round(self.n_decimals + 4))
+        columns[self._name("probability")] = pa.array(chances.round(6))
+        columns[self._name("outlier")] = pa.array(
+            self.is_outlier[self.rows].astype(np.int8)
+        )
+        return pa.table(columns)
+
+    def _name(self, column):
+        """Return the name of an output column, with a prefix if it is taken."""
+        taken = column in self.ids or column in self.kept
+        return f"skim_{column}" if taken else column
+
+    # The model -----------------------------------------------------------------
+
+    def _in_chunks(self, rows, function, size):
+        """Apply a function to chunks of the rows and yield the results in order."""
+        chunks = [rows[i : i + size] for i in range(0, len(rows), size)]
+        pool = ThreadPoolExecutor(self.n_jobs)
+        try:
+            yield from pool.map(function, chunks)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _score(self, rows):
+        return self.detector.score_samples(self._features(rows))
+
+    def _features(self, rows):
+        return np.asarray(self.encoder.transform(self.table.iloc[rows]))
+
+
+def as_text(value):
+    """Return a cell as text for reading: short, on one line, without control codes."""
+    import pandas as pd
+
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return "missing"
+    text = f"{value:.15g}" if isinstance(value, float) else str(value)
+    text = "".join(c if c.isprintable() else " " for c in text)
+    text = text.removesuffix(" 00:00:00")
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
 
 
 def _n_decimals(scores):
@@ -152,9 +248,13 @@ def _n_decimals(scores):
     return int(np.clip(2 - np.floor(np.log10(spread or 1.0)), 1, 12))
 
 
-def id_columns(encoder):
-    """Return the names of the columns that identify rows."""
-    return [d.column for d in encoder.decisions_ if d.treatment == "identifier"]
+def _arrow(values):
+    import pyarrow as pa
+
+    try:
+        return pa.Array.from_pandas(values)
+    except pa.ArrowException:  # mixed types
+        return pa.Array.from_pandas(values.astype(str))
 
 
 def _writer(path, schema, as_parquet):

@@ -1,6 +1,7 @@
 """Messages on standard error."""
 
 import time
+import warnings
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -29,6 +30,20 @@ class Talk:
     def say(self, text):
         """Print a message."""
         self.console.print(text, soft_wrap=True)
+
+    def note(self, text):
+        """Print something the user should know about the data, on one line."""
+        self.say(f"Note: {' '.join(str(text).split())}")
+
+    @contextmanager
+    def warnings(self):
+        """Print warnings for users as notes, each of them once."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            yield
+        for text in dict.fromkeys(str(warning.message) for warning in caught):
+            self.note(text)
 
     @contextmanager
     def step(self, doing):

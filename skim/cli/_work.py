@@ -1,15 +1,19 @@
 """The steps of the commands."""
 
+import inspect
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
 from joblib import effective_n_jobs
 from sklearn.pipeline import Pipeline
 
 import skim
+from skim._detectors._verdict import CERTAIN, stands_apart
 from skim.cli._files import whole_file
-from skim.cli._results import Results, id_columns
+from skim.cli._results import Results
 from skim.tables import TableEncoder, read_table
 
 DETECTORS = {
@@ -18,17 +22,11 @@ DETECTORS = {
     "im-autoencoder": "IMAutoencoderDetector",
 }
 
-MANY = 0.1  # a larger share of outliers is worth a hint
-HINT = (
-    "The scores show no clear gap; --contamination sets the share of outliers, "
-    "--top lists the most unusual rows."
-)
-
 
 def new_model(detector, *, contamination, seed, **columns):
     """Return an unfitted pipeline of encoder and detector."""
     cls = getattr(skim, DETECTORS[detector])
-    encoder = TableEncoder(**columns)
+    encoder = TableEncoder(**_supported(TableEncoder, columns))
     detector = cls(contamination=contamination, random_state=seed)
     return Pipeline([("encoder", encoder), ("detector", detector)])
 
@@ -36,65 +34,165 @@ def new_model(detector, *, contamination, seed, **columns):
 def fit(model, table, talk):
     """Fit the pipeline, and show the columns' treatment before the long part."""
     encoder, detector = model
-    with talk.step("Encoding columns"):
+    with talk.step("Encoding columns"), talk.warnings():
         encoder.fit(table)
+        features = encoder.transform(table)
     talk.decisions(encoder.decisions_)
-    features = encoder.transform(table)
     with talk.step(f"Fitting {type(detector).__name__}"):
         detector.fit(features)
 
 
-def read(source, talk, *, encoding, delimiter):
-    """Read a table and report its size."""
+def read(source, talk, **options):
+    """Read a table and report its size and what the reader notes."""
     with talk.step(f"Reading {source}"):
-        table = read_table(source, encoding=encoding, delimiter=delimiter)
+        table = read_table(source, **_supported(read_table, options))
     talk.say(f"{len(table):,} rows, {table.shape[1]:,} columns")
+    for note in table.attrs.pop("notes", ()):
+        talk.note(note)
     return table
+
+
+def _supported(function, options):
+    known = inspect.signature(function).parameters
+    return {name: value for name, value in options.items() if name in known}
 
 
 class Drafts(NamedTuple):
     """Drafts of a command's output files."""
 
-    output: Path
+    output: Path | None
     save: Path | None
     report: Path | None
 
 
 @contextmanager
-def drafts_of(*, output, save=None, report=None):
+def drafts_of(target, *, save=None, report=None):
     """Check that files can be written, and put them in place on success."""
     with ExitStack() as stack:
         # Files appear in reverse order, standard output last.
         yield Drafts(
-            stack.enter_context(whole_file(output)),
+            stack.enter_context(whole_file(target.path)) if target.is_file else None,
             save and stack.enter_context(whole_file(save)),
             report and stack.enter_context(whole_file(report)),
         )
 
 
-def write_results(model, table, draft, talk, *, scores, output, top, n_reasons, jobs):
-    """Write scores, labels and reasons, and report the number of outliers."""
+class Target(NamedTuple):
+    """Where the results go.
+
+    Attributes
+    ----------
+    path : Path or None
+        The output file; None for standard output.
+    is_file : bool
+        Whether to write CSV or Parquet, be it to standard output.
+    is_shown : bool
+        Whether to list the strangest rows on the terminal.
+    """
+
+    path: Path | None
+    is_file: bool
+    is_shown: bool
+
+
+def target_of(output, *, is_terminal, quiet):
+    """Decide where the results go: `output` is a path, "-" or None."""
+    if output is None:
+        return Target(None, not is_terminal, is_terminal)
+    if str(output) == "-":
+        return Target(None, True, False)
+    return Target(output, True, is_terminal and not quiet)
+
+
+class RowColumns(NamedTuple):
+    """Columns of the input that are written with the results."""
+
+    ids: pd.DataFrame
+    kept: pd.DataFrame
+
+
+def check_named(table, **options):
+    """Raise if an option names columns that the table does not have."""
+    for option, names in options.items():
+        for name in names:
+            if name not in table:
+                known = ", ".join(map(str, table.columns[:10]))
+                more = ", ..." * (table.shape[1] > 10)
+                raise ValueError(
+                    f"--{option} names an unknown column {name!r}; the columns are "
+                    f"{known}{more}."
+                )
+
+
+def row_columns(table, encoder, *, ids, keep):
+    """Return the columns that identify rows, and those to keep.
+
+    If `ids` is empty, these are the identifiers that the encoder found.
+    """
+    found = [d.column for d in encoder.decisions_ if d.treatment == "identifier"]
+    ids = list(dict.fromkeys(ids or found))
+    keep = [name for name in dict.fromkeys(keep) if name not in ids]
+    return RowColumns(table[ids], table[keep])
+
+
+def report_news(table, encoder, talk):
+    """Say which values the training data did not have."""
+
+
+def find_results(model, table, talk, *, columns, scores, top, n_reasons, jobs):
+    """Score the rows, unless their scores are known."""
     with talk.step("Scoring rows") if scores is None else nullcontext():
-        results = Results(
+        return Results(
             model,
             table,
+            ids=columns.ids,
+            kept=columns.kept,
             scores=scores,
             top=top,
             n_reasons=n_reasons,
             n_jobs=effective_n_jobs(jobs),
         )
+
+
+def write_results(results, target, draft, talk):
+    """Write losses, labels and reasons."""
+    path = target.path
     with talk.progress("Finding reasons", len(results.rows)) as advance:
         results.write(
             draft,
-            as_parquet=output is not None and output.suffix.lower() == ".parquet",
+            as_parquet=path is not None and path.suffix.lower() == ".parquet",
             advance=advance,
         )
-    n_outliers = int((results.scores > 0).sum())
-    talk.say(f"{n_outliers:,} of {len(table):,} rows are outliers")
-    if model[-1].contamination == "auto" and scores is not None:
-        share = n_outliers / len(table)
-        if share == 0 or share > MANY:
-            talk.say(HINT)
+
+
+def verdict(results, *, is_training, n_listed):
+    """Return a sentence or two on the number of outliers, and what it rests on."""
+    detector, n_rows = results.detector, len(results.losses)
+    n_outliers = int(results.is_outlier.sum())
+    verb = "is an outlier" if n_outliers == 1 else "are outliers"
+    share = f"{n_outliers:,} of {n_rows:,} rows ({n_outliers / n_rows:.1%}) {verb}"
+    if not is_training:
+        return f"{share} by the threshold of the training data."
+    if detector.contamination != "auto":
+        return f"{share}, as set by --contamination."
+    if stands_apart(detector.training_scores_, detector.offset_):
+        return f"{share}: a gap in the losses sets them apart."
+    n_extreme = min(_n_extreme(results.losses), n_outliers)
+    if n_extreme:
+        rest = n_outliers - n_extreme
+        some = f"{n_extreme:,} of them " if rest else ""
+        apart = f"; no gap sets the other {rest:,} apart" if rest else ""
+        return f"{share}, {some}with losses far above the usual{apart}."
+    listed = f"the {n_listed} strangest rows are listed"
+    advice = "--top lists the strangest rows, --contamination sets the share"
+    usual = ", about the usual share" if n_outliers else ""
+    return f"{share}{usual}. No group stands apart; {listed if n_listed else advice}."
+
+
+def _n_extreme(losses):
+    """Count the losses that are outliers whatever the others are."""
+    lower, median, upper = np.quantile(losses / 4, [0.25, 0.5, 0.75])
+    return int((losses / 4 > median + CERTAIN * (upper - lower)).sum())
 
 
 def import_report():
@@ -106,27 +204,25 @@ def import_report():
     return write_report
 
 
-def make_report(model, table, draft, talk, *, source):
+def make_report(model, results, draft, talk, *, source):
     """Write the HTML report."""
-    names = id_columns(model[0])
-    ids = [str(i + 1) for i in range(len(table))]  # as in the results
-    if names:
-        rows = table[names].astype(str).to_numpy()
-        ids = [" / ".join(map(str, row)) for row in rows]
+    names = results.names(range(len(results.table)))
+    ids = [" / ".join(row) for row in zip(*names.values(), strict=True)]
     name = "standard input" if source == "-" else Path(source).name
     with talk.step("Writing the report"):
-        import_report()(model, table, draft, source=name, ids=ids)
+        import_report()(model, results.table, draft, source=name, ids=ids)
 
 
-def check_columns(table, encoder, source):
+def check_columns(table, encoder, source, *, allowed=()):
     """Return the table with the model's columns in the model's order.
 
-    Columns that were dropped on request may be missing.
+    Columns that were dropped on request may be missing, and those in `allowed` may be
+    new.
     """
     wanted = [str(name) for name in encoder.feature_names_in_]
     required = set(wanted).difference(map(str, encoder.drop))
     missing = [name for name in wanted if name not in table and name in required]
-    extra = list(table.columns.difference(wanted, sort=False))
+    extra = table.columns.difference([*wanted, *allowed], sort=False).tolist()
     faults = []
     if missing:
         faults.append(f"is missing {_columns(missing)} of the training data")

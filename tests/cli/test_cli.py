@@ -1,5 +1,6 @@
 """The command line as users see it."""
 
+import io
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,8 @@ from typer.testing import CliRunner
 
 import skim
 from skim import IMAutoencoderDetector
+from skim._reasons import row_reasons
+from skim.cli import _work
 from skim.cli._app import app
 from skim.cli._model_file import TRUSTED
 from skim.tables import TableEncoder
@@ -85,30 +89,36 @@ def assert_refused(result, *words, code=1):
 
 def test_the_output_has_the_rows_of_the_table_in_order(folder, orders):
     found = pd.read_csv(folder / "found.csv")
-    assert list(found.columns) == ["name", "score", "outlier", "reasons"]
+    columns = ["name", "loss", "probability", "outlier", "reasons"]
+    assert list(found.columns) == columns
     assert found["name"].tolist() == orders["name"].tolist()
-    assert ((found["score"] > 0) == (found["outlier"] == 1)).all()
-    assert found["score"].idxmax() == STRANGE
+    assert ((found["probability"] > 0.5) == (found["outlier"] == 1)).all()
+    assert found["loss"].idxmax() == found["probability"].idxmax() == STRANGE
     reasons = found["reasons"][STRANGE]
-    assert "country (+" in reasons
-    assert "price (+" in reasons
+    assert "country XX (expected " in reasons
+    assert re.search(r"price 900 \(expected \d+\.\d+ to \d+\.\d+\)", reasons)
     assert "label" not in " ".join(found["reasons"].fillna(""))
 
 
 def test_the_output_agrees_with_the_python_interface(folder, orders):
-    found = pd.read_csv(folder / "found.csv")
+    found = pd.read_csv(folder / "found.csv", keep_default_na=False)
     model = make_pipeline(
         TableEncoder(drop=["label"]), IMAutoencoderDetector(random_state=0)
     ).fit(orders)
-    expected = -model.decision_function(orders)
-    np.testing.assert_allclose(found["score"], expected, atol=1e-6)
-    explained = model[-1].explain(model[0].transform(orders), relative=True)
-    by_column = pd.DataFrame(explained).T.groupby(model[0].origins_).sum().T
-    for reasons, row in zip(found["reasons"].fillna(""), by_column.iloc, strict=True):
-        found = dict(re.findall(r"(\w+)(?: missing)? \(\+([\d.]+)\)", reasons))
-        expected = row[row > 0.5e-4].nlargest(3)
-        assert list(found) == list(expected.index)
-        np.testing.assert_allclose([*map(float, found.values())], expected, atol=1e-4)
+    np.testing.assert_allclose(found["loss"], -model.score_samples(orders), atol=1e-6)
+    features = model[0].transform(orders)
+    chances = model[-1].outlier_probability(features)
+    np.testing.assert_allclose(found["probability"], chances, atol=1e-6)
+    order = np.argsort(-found["loss"], kind="stable").to_numpy()
+    cells = model[-1].reasons(features[order], n_reasons=None)
+    for place, row in enumerate(row_reasons(cells, len(order))):
+        text = found["reasons"][order[place]]
+        if place >= 50:  # the columns that contribute most
+            assert "expected" not in text
+            assert set(text.split(", ")) <= {"price", "weight", "country", ""}
+        else:
+            assert text.startswith("strange as a whole") == row.is_whole
+            assert text.count("(expected") == len(row.cells)
 
 
 def test_decisions_and_progress_go_to_standard_error(folder):
@@ -134,28 +144,63 @@ def test_top_writes_the_most_unusual_rows_in_order(folder, tmp_path):
         *("detect", folder / "orders.csv", "--output", path, *QUICK, "--top", 3),
         *("--drop", "label", "--drop", "name", "--reasons", 1, "--contamination", 0.1),
     )
-    assert "12 of 120 rows are outliers" in result.stderr
+    assert "12 of 120 rows (10.0%) are outliers, as set by --" in result.stderr
     found = pd.read_parquet(path)
-    assert list(found.columns) == ["row", "score", "outlier", "reasons"]
+    assert list(found.columns) == ["row", "loss", "probability", "outlier", "reasons"]
     assert found["row"][0] == STRANGE + 1
-    assert found["score"].is_monotonic_decreasing
+    assert found["loss"].is_monotonic_decreasing
     assert len(found) == 3
     assert found["outlier"].tolist() == [1, 1, 1]
-    assert not found["reasons"].str.contains(",").any()
+    assert not found["reasons"].str.contains("),", regex=False).any()
 
 
 def test_decisions_can_be_overridden_and_names_do_not_collide(tmp_path):
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"score": [1, 2] * 20, "[b]kind": [1, 2, 3, 4] * 10})
-    table["x"] = rng.normal(size=40)
+    table = pd.DataFrame({"loss": [1, 2] * 20, "[b]kind": [1, 2, 3, 4] * 10})
+    table["row"] = table["x"] = rng.normal(size=40)
     table.to_csv(tmp_path / "t.csv", index=False)
-    options = ["--id", "score", "--categorical", "[b]kind", "--max-levels", 4]
+    options = ["--id", "loss", "--categorical", "[b]kind", "--max-levels", 4]
     result = run("detect", tmp_path / "t.csv", *options, *QUICK)
     assert result.exit_code == 0
     header = result.stdout.splitlines()[0]
-    assert header == "score,skim_score,outlier,reasons"
+    assert header == "loss,skim_loss,probability,outlier,reasons"
     assert "[b]kind" in result.stderr
-    assert "category    4 levels" in result.stderr
+    assert "category   4 levels" in result.stderr
+    header = run("detect", tmp_path / "t.csv", *QUICK, "--keep", "row").stdout
+    assert header.startswith("skim_row,row,loss,probability,outlier,reasons\n")
+
+
+def test_rows_are_named_by_a_column_that_stays_a_feature(folder, tmp_path):
+    arguments = ["detect", folder / "orders.csv", *QUICK, "--drop", "label"]
+    plain = pd.read_csv(folder / "found.csv")
+    result = run(*arguments, "--id", "country")
+    named = pd.read_csv(io.StringIO(result.stdout))
+    assert named.columns[0] == "country"
+    assert "name" not in named
+    assert named["loss"].tolist() == plain["loss"].tolist()
+    assert re.search(r"country +frequency +3 levels", result.stderr)
+    result = run(*arguments, "--id", "country", "--drop", "country")
+    dropped = pd.read_csv(io.StringIO(result.stdout))
+    assert dropped["country"].tolist() == named["country"].tolist()
+    assert not dropped["reasons"].str.contains("country", na=False).any()
+
+
+def test_naming_rows_by_an_identifier_does_not_make_it_a_feature(folder):
+    arguments = ["detect", folder / "orders.csv", *QUICK, "--drop", "label", "-q"]
+    expected = (folder / "found.csv").read_text()
+    assert run(*arguments, "--id", "name").stdout == expected
+
+
+def test_columns_can_be_kept(folder, orders, tmp_path):
+    arguments = ["detect", folder / "orders.csv", *QUICK, "--drop", "label", "-q"]
+    keep = ["--keep", "label", "--keep", "price", "--keep", "name"]
+    found = pd.read_csv(io.StringIO(run(*arguments, *keep).stdout))
+    columns = ["name", "label", "price", "loss", "probability", "outlier", "reasons"]
+    assert list(found.columns) == columns
+    for column in ("name", "label", "price"):
+        assert found[column].tolist() == orders[column].tolist()
+    plain = pd.read_csv(folder / "found.csv")
+    pd.testing.assert_frame_equal(found[plain.columns], plain)
 
 
 def test_from_pipe_to_pipe(folder):
@@ -218,6 +263,9 @@ def test_bad_paths_and_columns_are_refused_in_one_sentence(folder, tmp_path):
     assert_refused(run("detect", tmp_path / "no.csv"), "does not exist")
     result = run("detect", folder / "orders.csv", "--quiet", "--drop", "colour")
     assert_refused(result, "drop names an unknown column 'colour'")
+    for option in ("--id", "--keep"):
+        result = run("detect", folder / "orders.csv", "--quiet", option, "colour")
+        assert_refused(result, f"{option} names an unknown column 'colour'", "price")
 
 
 def test_rows_without_identifiers_have_the_same_numbers_everywhere(tmp_path):
@@ -231,28 +279,48 @@ def test_rows_without_identifiers_have_the_same_numbers_everywhere(tmp_path):
     assert ">42<" in page.read_text()
 
 
-def test_a_missing_value_is_named_as_a_reason(tmp_path):
+def test_the_share_of_outliers_says_what_it_rests_on(tmp_path):
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
-    table.loc[7, "b"] = np.nan
-    table.to_csv(tmp_path / "table.csv", index=False)
-    result = run("detect", tmp_path / "table.csv", "--top", "60", "--quiet")
-    reasons = {line.split(",")[0]: line for line in result.stdout.splitlines()}
-    assert "b missing (+" in reasons["8"]
-    assert "missing" not in reasons["9"]
+    X = rng.normal(size=(400, 3))
+
+    def verdict(*options):
+        pd.DataFrame(X, columns=list("abc")).to_csv(tmp_path / "t.csv", index=False)
+        result = run("detect", tmp_path / "t.csv", "--top", 1, *options)
+        (line,) = [line for line in result.stderr.splitlines() if " of 400 " in line]
+        return line
+
+    nothing = verdict()
+    assert "No group stands apart; --top lists" in nothing
+    assert "about the usual share" in nothing
+    by_hand = verdict("--contamination", "0.2")
+    assert by_hand == "80 of 400 rows (20.0%) are outliers, as set by --contamination."
+    X[:6] = rng.normal(9, 0.1, size=(6, 3))
+    assert verdict() == (
+        "6 of 400 rows (1.5%) are outliers: a gap in the losses sets them apart."
+    )
 
 
-def test_an_unclear_threshold_comes_with_a_hint(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    X[:12] *= 40
-    pd.DataFrame(X, columns=list("abc")).to_csv(tmp_path / "table.csv", index=False)
-    result = run("detect", tmp_path / "table.csv")
-    n_found = int(re.search(r"(\d+) of 60 rows", result.stderr)[1])
-    assert n_found == 0 or n_found > 6
-    assert "--contamination sets" in result.stderr
-    result = run("detect", tmp_path / "table.csv", "--contamination", "0.2")
-    assert "--contamination sets" not in result.stderr
+@pytest.mark.parametrize(
+    ("heaviness", "n_extreme", "rest"),
+    [
+        (0.1, 0, ", about the usual share. No group stands apart; --top lists "),
+        (0.1, 2, ", 2 of them with losses far above the usual; no gap sets the other "),
+        (1.0, 0, ", with losses far above the usual."),
+    ],
+)
+def test_extreme_rows_are_counted_where_no_gap_shows(heaviness, n_extreme, rest):
+    n, n_outliers = 1000, 10
+    losses = ((np.arange(n) + 0.5) / n) ** -heaviness
+    losses[:n_extreme] += 1000
+    detector = SimpleNamespace(
+        contamination="auto",
+        training_scores_=-losses,
+        offset_=-losses[n_outliers - 1 : n_outliers + 1].mean(),
+    )
+    is_outlier = -losses < detector.offset_
+    results = SimpleNamespace(detector=detector, losses=losses, is_outlier=is_outlier)
+    text = _work.verdict(results, is_training=True, n_listed=0)
+    assert text.startswith(f"10 of 1,000 rows (1.0%) are outliers{rest}")
 
 
 @pytest.mark.parametrize("option", ["--output", "--save", "--report"])
@@ -288,7 +356,10 @@ def test_read_only_files_and_folders_are_refused(tmp_path):
         ["detect", "t.csv", "--output", "out.xlsx"],
         ["detect", "t.csv", "--output", "t.csv"],
         ["detect", "t.csv", "--output", "a.csv", "--save", "./a.csv"],
-        ["detect", "t.csv", "--drop", "price", "--id", "price"],
+        ["detect", "t.csv", "--drop", "price", "--categorical", "price"],
+        ["detect", "t.csv", "--dates", "year-first"],
+        ["detect", "t.csv", "--missing", "bad"],
+        ["detect", "t.csv", "--skip-rows", "-1"],
         ["detect", "t.csv", "--jobs", "0"],
         ["score", "t.csv"],
         ["score", "t.csv", "--model", "m.csv", "--output", "m.csv"],
@@ -305,7 +376,7 @@ def test_a_failure_keeps_the_old_output_and_adds_none(folder, tmp_path, monkeypa
         raise OSError(28, "No space left on device")
 
     (tmp_path / "out.csv").write_text("old")
-    monkeypatch.setattr(_results.Results, "_reasons", fail)
+    monkeypatch.setattr(_results.Results, "_named", fail)
     files = ["--output", tmp_path / "out.csv", "--save", tmp_path / "model.skops"]
     result = run("detect", folder / "orders.csv", *QUICK, *files, "--quiet")
     assert_refused(result, "No space left on device")
@@ -338,7 +409,7 @@ def test_a_closed_pipe_is_not_a_failure(folder):
     command = f"{sys.executable} -m skim detect {folder / 'orders.csv'} -q"
     command += " --detector im-autoencoder | head -n 1"
     result = subprocess.run(command, shell=True, capture_output=True, check=True)
-    assert result.stdout == b"name,score,outlier,reasons\n"
+    assert result.stdout == b"name,loss,probability,outlier,reasons\n"
     assert result.stderr == b""
 
 
@@ -366,7 +437,26 @@ def test_columns_may_be_in_any_order_and_one_row_is_enough(folder, orders, tmp_p
     assert result.exit_code == 0, result.stderr
     found = pd.read_csv(tmp_path / "found.csv")
     expected = pd.read_csv(folder / "found.csv").iloc[[STRANGE]]
-    assert found["score"].tolist() == expected["score"].tolist()
+    assert found.iloc[0].tolist() == expected.iloc[0].tolist()
+
+
+def test_new_rows_are_named_as_the_training_data_was(folder, orders, tmp_path):
+    save = ["--drop", "label", "--id", "label", "--save", tmp_path / "m.skops"]
+    assert run("detect", folder / "orders.csv", *QUICK, *save).exit_code == 0
+    arguments = ["--model", tmp_path / "m.skops", "-q"]
+    orders.assign(batch=1)[:5].to_csv(tmp_path / "new.csv", index=False)
+    assert_refused(run("score", tmp_path / "new.csv", *arguments), "column 'batch'")
+    result = run("score", tmp_path / "new.csv", *arguments, "--keep", "batch")
+    header = "label,batch,loss,probability,outlier,reasons"
+    assert result.stdout.splitlines()[0] == header
+    result = run("score", tmp_path / "new.csv", *arguments, "--id", "batch")
+    assert result.stdout.splitlines()[0] == "batch,loss,probability,outlier,reasons"
+    orders.drop(columns="label")[:5].to_csv(tmp_path / "new.csv", index=False)
+    result = run("score", tmp_path / "new.csv", *arguments)
+    assert result.stdout.splitlines()[0] == "name,loss,probability,outlier,reasons"
+    result = run("score", tmp_path / "new.csv", "--model", tmp_path / "m.skops")
+    assert "rows (" in result.stderr
+    assert "by the threshold of the training data." in result.stderr
 
 
 def test_missing_and_extra_columns_are_named(folder, orders, tmp_path):
@@ -442,8 +532,6 @@ def test_damaged_models_are_refused(folder, tmp_path):
 
 @pytest.mark.parametrize("detector", ["altbi", "odim"])
 def test_every_detector_can_be_saved(folder, orders, tmp_path, detector, monkeypatch):
-    from skim.cli import _work
-
     cls = getattr(skim, _work.DETECTORS[detector])
     monkeypatch.setattr(skim, cls.__name__, lambda **params: cls(epochs=3, **params))
     files = ["--output", tmp_path / "out.csv", "--save", tmp_path / "m.skops"]
@@ -467,7 +555,7 @@ def test_demo_writes_a_report(tmp_path, data):
     path = tmp_path / "demo.html"
     result = run("demo", "--data", data, "--report", path)
     assert result.exit_code == 0, result.stderr
-    assert "The most unusual rows" in result.stdout
+    assert "The strangest rows" in result.stdout
     assert str(path) in result.stdout.replace("\n", "")
     assert path.read_text(encoding="utf-8").startswith("<!")
 

@@ -1,0 +1,90 @@
+"""The strangest rows as a table on the terminal."""
+
+import sys
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from skim.cli._results import as_text
+
+MIN_REASONS = 40  # characters per line of reasons beside all other columns
+PADDING = 2
+MARK = "*"  # follows the cells that are reasons, whatever the colours
+MAX_DECIMALS = 3  # of a loss
+MAX_COLUMNS = 30  # more never fit, and are not worth measuring
+
+
+class Listing:
+    """A list of rows, with the reasons for each.
+
+    All columns of the table are shown, with the reasons' cells marked, if there is
+    room for them.
+
+    Parameters
+    ----------
+    results : Results
+    rows : ndarray of int
+        Positions of the rows.
+    """
+
+    def __init__(self, results, rows):
+        self.results = results
+        self.rows = rows
+        self.reasons = results.explain(rows)
+
+    def print(self):
+        """Print the list on standard output."""
+        console = Console(markup=False, emoji=False, highlight=False, file=sys.stdout)
+        console.print(self.table(console.width))
+
+    def table(self, width):
+        """Return a table that fits into so many characters."""
+        results, rows = self.results, self.rows
+        before = results.names(rows)
+        n_decimals = min(results.n_decimals, MAX_DECIMALS)
+        before["loss"] = [f"{results.losses[i]:.{n_decimals}f}" for i in rows]
+        before["outlier"] = ["yes" if results.is_outlier[i] else "" for i in rows]
+        texts = [str(row) for row in self.reasons]
+        longest = max(map(cell_len, ["reasons", *texts]))
+        room = width - _width(before) - min(longest, MIN_REASONS)
+        blamed = [{cell.column for cell in row.cells} for row in self.reasons]
+        own = _own_columns(results, rows, blamed, room)
+        table = Table(box=None, padding=(0, PADDING, 0, 0), pad_edge=False)
+        for name in before:
+            right = name in ("row", "loss")
+            table.add_column(name, justify="right" if right else "left")
+        for name in own:
+            right = results.table[name].dtype.kind in "iuf"
+            table.add_column(name, justify="right" if right else "left", no_wrap=True)
+        table.add_column("reasons", ratio=1)
+        for k, text in enumerate(texts):
+            cells = [
+                Text(column[k], "bold red") if name in blamed[k] else column[k]
+                for name, column in own.items()
+            ]
+            table.add_row(*(column[k] for column in before.values()), *cells, text)
+        return table
+
+
+def _own_columns(results, rows, blamed, room):
+    """Return the cells of the table's own columns, none if there is no room."""
+    names = [name for name in results.table if name not in results.ids]
+    own: dict = {}
+    for name in names[:MAX_COLUMNS]:
+        cells = [as_text(value) for value in results.table[name].iloc[rows]]
+        own[name] = [
+            f"{cell}{MARK}" if name in mine else cell
+            for cell, mine in zip(cells, blamed, strict=True)
+        ]
+        if _width(own) > room:
+            return {}
+    return own if len(names) <= MAX_COLUMNS else {}
+
+
+def _width(columns):
+    """Return the characters that columns take up."""
+    return sum(
+        max(map(cell_len, [name, *cells])) + PADDING for name, cells in columns.items()
+    )
