@@ -127,7 +127,7 @@ def threshold(scores, contamination):
             return scores.min()
         lowest = np.partition(scores, [n_outliers - 1, n_outliers])
         return between(lowest[n_outliers - 1], lowest[n_outliers])
-    if len(scores) < MIN_VALUES or scores.min() == scores.max():
+    if len(scores) < MIN_VALUES or scores.min() / 4 == scores.max() / 4:
         return scores.min()
     places = evenly_spaced(len(scores), MAX_VALUES)
     losses = -np.sort(scores)[places]

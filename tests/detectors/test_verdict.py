@@ -1,5 +1,16 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from pyod.models.knn import KNN
+from pyod.models.pca import PCA
+from sklearn.datasets import make_blobs
+from sklearn.utils._param_validation import InvalidParameterError
+
+from skim import IMAutoencoderDetector
+from skim._detectors._verdict import probability, threshold
+from skim.pyod import from_pyod
 
 
 @pytest.mark.parametrize("contamination", [0.01, 0.05, 0.1, 0.333, 0.5])
@@ -31,3 +42,189 @@ def test_contamination_moves_the_offset_but_not_the_scores(quick, table):
     many = quick(contamination=0.3).fit(table)
     assert np.array_equal(few.training_scores_, many.training_scores_)
     assert few.offset_ < many.offset_
+
+
+# The share that "auto" finds ------------------------------------------------------
+
+
+def share_flagged(scores):
+    return np.mean(scores < threshold(scores, "auto"))
+
+
+def with_cluster(share, seed=3):
+    """1,000 rows, the first of which are a cluster far from the others."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1000, 5))
+    n_far = int(share * 1000)
+    X[:n_far] = 0.5 * X[:n_far] + 8 * np.array([1, -1, 1, 1, -1])
+    return X
+
+
+def test_auto_flags_some_of_the_blobs(quick):
+    X, _ = make_blobs(n_samples=300, random_state=0)  # as scikit-learn's checks do
+    labels = quick().fit_predict(X)
+    assert 1 <= (labels == -1).sum() <= 30
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_auto_flags_few_clean_rows(seed):
+    X = np.random.default_rng(seed).normal(size=(1000, 5))
+    labels = IMAutoencoderDetector(epochs=10, random_state=0).fit_predict(X)
+    assert 0 < (labels == -1).mean() <= 0.06
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.2])
+def test_auto_finds_the_size_of_a_cluster(quick, share):
+    labels = quick(epochs=30).fit_predict(with_cluster(share))
+    assert share / 1.5 < (labels == -1).mean() < 1.5 * share
+    assert (labels[: int(share * 1000)] == -1).mean() > 0.6
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_auto_hardly_depends_on_the_seed(quick, share):
+    X = with_cluster(share)
+    shares = [
+        (quick(epochs=20, random_state=seed).fit_predict(X) == -1).mean()
+        for seed in range(4)
+    ]
+    assert np.ptp(shares) <= 0.02
+
+
+@pytest.mark.parametrize("size", [1e3, 1e9, 1e300])
+@pytest.mark.parametrize("n_giants", [1, 5])
+def test_gigantic_losses_do_not_hide_a_group(size, n_giants):
+    rng = np.random.default_rng(0)
+    scores = -np.r_[rng.normal(20, 1, 100), rng.normal(0, 1, 900)]
+    assert share_flagged(scores) == pytest.approx(0.1, abs=0.01)
+    scores[200 : 200 + n_giants] = -size
+    flagged = scores < threshold(scores, "auto")
+    assert flagged[:100].all()
+    assert flagged[200 : 200 + n_giants].all()
+    assert flagged.mean() == pytest.approx(0.1, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [[3.0] * 100, [1.0, 2.0], [1.0, 2.0, 50.0], [0.0] * 10 + [5e-324] * 10],
+    ids=["constant", "two rows", "three rows", "alike"],
+)
+def test_auto_flags_nothing_that_it_cannot_judge(scores):
+    assert share_flagged(np.array(scores)) == 0
+
+
+@pytest.mark.parametrize("share", [0.4, 0.5, 0.9])
+def test_auto_never_flags_a_large_part_of_two_values(share):
+    scores = np.where(np.arange(1000) < share * 1000, -1.0, 0.0)
+    assert share_flagged(scores) == 0
+
+
+def some_scores(n_rows, seed, heaviness):
+    """Scores that are multiples of a power of two, some far from the others."""
+    rng = np.random.default_rng(seed)
+    losses = np.exp(heaviness * rng.normal(size=n_rows)) + rng.normal(size=n_rows)
+    return -np.round(1024 * losses) / 1024
+
+
+SCORES = st.builds(
+    some_scores,
+    st.integers(4, 300),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.0, 1.0, 3.0]),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SCORES, st.sampled_from([0.125, 1.0, 64.0]), st.integers(-1000, 1000))
+def test_verdict_does_not_depend_on_the_unit_of_the_scores(scores, factor, shift):
+    moved = threshold(factor * scores + shift, "auto")
+    assert_allclose(moved, factor * threshold(scores, "auto") + shift, rtol=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SCORES, st.one_of(st.just("auto"), st.floats(0.001, 0.5)))
+def test_threshold_lies_among_the_scores(scores, contamination):
+    offset = threshold(scores, contamination)
+    assert scores.min() <= offset <= scores.max()
+    assert np.sum(scores < offset) <= (len(scores) + 1) // 2
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 4e307])
+def test_threshold_has_no_trouble_with_extreme_numbers(scale):
+    scores = some_scores(200, 0, 0.0)
+    scores /= np.abs(scores).max()
+    assert share_flagged(scale * scores) == share_flagged(scores) > 0
+
+
+# Another threshold ----------------------------------------------------------------
+
+
+def test_contamination_can_be_changed_without_training(quick, table):
+    detector = quick().fit(table)
+    weights, scores = detector.weights_.copy(), detector.training_scores_.copy()
+    for contamination in (0.1, 0.3, "auto"):
+        assert detector.set_contamination(contamination) is detector
+        fresh = quick(contamination=contamination).fit(table)
+        assert detector.contamination == contamination
+        assert detector.offset_ == fresh.offset_
+        assert_array_equal(detector.predict(table), fresh.predict(table))
+    assert_array_equal(detector.weights_, weights)
+    assert_array_equal(detector.training_scores_, scores)
+
+
+@pytest.mark.parametrize("bad", [0, -0.1, 0.6, np.nan, "all", None, [0.1]])
+def test_a_refused_contamination_changes_nothing(quick, table, bad):
+    detector = quick(contamination=0.1).fit(table)
+    offset = detector.offset_
+    with pytest.raises(InvalidParameterError, match="contamination"):
+        detector.set_contamination(bad)
+    assert detector.contamination == 0.1
+    assert detector.offset_ == offset
+
+
+# Probabilities --------------------------------------------------------------------
+
+
+def assert_probable(detector, X):
+    scores = detector.score_samples(X)
+    found = detector.outlier_probability(X)
+    assert ((found >= 0) & (found <= 1)).all()
+    assert (np.diff(found[np.argsort(scores)]) <= 0).all()
+    assert_array_equal(found > 0.5, detector.predict(X) == -1)
+    at_threshold = np.array([detector.offset_])
+    training = detector.training_scores_
+    assert probability(at_threshold, detector.offset_, training) == 0.5
+
+
+@pytest.mark.parametrize("contamination", ["auto", 0.0001, 0.1, 0.5])
+def test_probabilities_agree_with_the_labels(quick, table, contamination):
+    new = np.r_[table, 3 * table, 1e6 * table, 0 * table[:1]]
+    assert_probable(quick(contamination=contamination).fit(table), new)
+    assert_probable(quick().fit(table).set_contamination(contamination), new)
+
+
+@pytest.mark.parametrize("pyod_detector", [KNN(), PCA(contamination=0.2)])
+def test_probabilities_of_pyod_detectors_agree_with_the_labels(table, pyod_detector):
+    assert_probable(from_pyod(pyod_detector).fit(table), np.r_[table, 3 * table])
+
+
+def test_probabilities_of_equal_scores(quick):
+    X = np.ones((20, 3))
+    detector = quick().fit(X)
+    assert_array_equal(detector.outlier_probability(X), 0.5)
+    assert (detector.predict(X) == 1).all()
+    assert_probable(detector, np.r_[X, 50 * X])
+
+
+def test_probabilities_with_the_threshold_at_the_lowest_score():
+    scores = np.linspace(-1, 0, 101)
+    found = probability(scores, scores.min(), scores)
+    assert found[0] == 0.5
+    assert (np.diff(found) < 0).all()
+    assert probability(np.array([-1.1]), -1.0, scores) > 0.5
+
+
+def test_odds_say_how_much_rarer_a_score_is():
+    scores = np.log((np.arange(10_000) + 0.5) / 10_000)  # an exponential tail
+    rarest, rare = np.quantile(scores, [0.001, 0.01])
+    found = probability(rarest, rare, scores)
+    assert found / (1 - found) == pytest.approx(10, rel=0.05)
