@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 import zipfile
@@ -12,25 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skim.tables._csv import check_encoding, read_csv, stream, whole
+from skim.tables._csv import read_csv
+from skim.tables._excel import read_excel
+from skim.tables._json import read_json
+from skim.tables._many import find_files, read_together
+from skim.tables._source import ARRAYS, ARROW, EXCEL, JSON, Source
 
 if TYPE_CHECKING:
     import pandas as pd
-
-TEXT = (".csv", ".tsv", ".txt")
-ARROW = (".parquet", ".pq", ".feather", ".arrow")
-JSON = (".jsonl", ".ndjson", ".json")
-ARRAYS = (".npy", ".npz")
-EXTENSIONS = {*TEXT, *ARROW, *JSON, *ARRAYS}
-
-# Data from a pipe is recognised by its first bytes.
-MAGIC = {
-    b"PAR1": ".parquet",
-    b"ARROW1": ".feather",
-    b"FEA1": ".feather",
-    b"\x93NUMPY": ".npy",
-    b"PK\x03\x04": ".npz",
-}
 
 
 def read_table(
@@ -38,26 +26,52 @@ def read_table(
     *,
     encoding: str | None = None,
     delimiter: str | None = None,
+    skip_rows: int = 0,
+    comment: str | None = None,
+    skip_bad_lines: bool = False,
+    sheet: str | int | None = None,
 ) -> pd.DataFrame:
     r"""Read a table into a DataFrame.
 
-    The format is inferred from the extension: ``.csv``, ``.tsv`` or ``.txt`` for
-    delimited text; ``.parquet``, ``.feather`` or ``.arrow``; ``.jsonl``, ``.ndjson``
-    or ``.json`` for one JSON object per line; ``.npy`` or ``.npz`` for an array. Data
-    from a pipe is recognised by its first bytes.
+    The format is inferred from the extension:
+
+    - ``.csv``, ``.tsv`` or ``.txt``: delimited text;
+    - ``.parquet``, ``.pq``, ``.feather`` or ``.arrow``;
+    - ``.json``, ``.jsonl`` or ``.ndjson``: one JSON object per line, an array of
+      objects, or an object of columns;
+    - ``.xlsx`` or ``.xlsm``: a sheet of an Excel workbook;
+    - ``.npy`` or ``.npz``: an array.
+
+    Any of these can be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``, or ``.zip``
+    with a single file in it). Data from a pipe is recognised by its first bytes.
 
     Parameters
     ----------
     source : str or path-like
-        The file, or "-" for standard input.
+        The file, or "-" for standard input. A directory, or a pattern such as
+        ``"sales/*.csv"``, stands for all its text or Parquet files, which must have
+        the same columns.
 
     encoding : str, default=None
-        Encoding of a text file. By default UTF-8; a file in any other encoding
-        raises an error.
+        Encoding of a text file. By default UTF-8, or else what a detector finds.
 
     delimiter : str, default=None
         Field separator of a text file. By default it is detected: a comma,
         semicolon, tab or vertical bar, or else a space.
+
+    skip_rows : int, default=0
+        Number of lines of a text file, or rows of a sheet, before the table.
+
+    comment : str, default=None
+        Lines of a text file that start with this are ignored.
+
+    skip_bad_lines : bool, default=False
+        Whether to leave out lines of a text file with too many or too few fields,
+        which otherwise raise an error.
+
+    sheet : str or int, default=None
+        Name of the sheet of an Excel workbook, or its number, counted from 1. By
+        default the first one.
 
     Returns
     -------
@@ -66,7 +80,8 @@ def read_table(
         column. Digits with a leading zero, and those too long for a number, stay
         text. If the first line of a file consists of numbers only, it is not a
         header, and the columns are named x0, x1 and so on, as for arrays. Duplicate
-        column names are numbered.
+        column names are numbered. ``table.attrs["notes"]`` is a list of sentences
+        for the user about choices that may be wrong, such as a detected encoding.
 
     Raises
     ------
@@ -87,122 +102,92 @@ def read_table(
     1  two   NaN
     """
     _import_pyarrow()
-    name = "standard input" if str(source) == "-" else str(source)
-    data, extension = _open(source, name)
-    if extension in ARROW:
-        table = _read_arrow(data, name, extension)
-    elif extension in JSON:
-        table = _read_json_lines(data, name, encoding)
-    elif extension in ARRAYS:
-        table = _read_array(data, name)
+    if skip_rows < 0:
+        raise ValueError(f"skip_rows must not be negative, but it is {skip_rows}.")
+    if comment is not None and not comment.strip():
+        raise ValueError("comment must not be blank.")
+    text = {
+        "encoding": encoding,
+        "delimiter": delimiter,
+        "skip_rows": skip_rows,
+        "comment": comment,
+        "skip_bad_lines": skip_bad_lines,
+    }
+    name = os.fspath(source)
+    notes: list[str] = []
+    files = None if name == "-" else find_files(source, name)
+    if name == "-":
+        name = "standard input"
+        table = _read(
+            Source.of_bytes(sys.stdin.buffer.read(), name), notes, text, sheet
+        )
+    elif files is None or len(files) == 1:
+        path = files[0] if files else Path(source)
+        table = _read(Source.of_file(path), notes, text, sheet)
     else:
-        if extension == ".tsv":
-            delimiter = delimiter or "\t"
-        table = to_pandas(read_csv(data, name, encoding, delimiter))
+        table = _read_files(files, notes, text)
+        notes.insert(0, f"Read {len(files):,} files of {name}.")
+    table = table if hasattr(table, "iloc") else to_pandas(table)
     if not table.shape[1]:
         raise ValueError(f"{name} has no columns.")
     if not len(table):
         raise ValueError(f"{name} has column names but no rows.")
+    table.attrs["notes"] = notes
     return table
 
 
-def _open(source, name):
-    """Return the path, or the bytes from a pipe, and the extension."""
-    if name == "standard input":
-        return _from_pipe(sys.stdin.buffer.read(), name)
-    path = Path(source)
-    if path.is_dir():
-        raise IsADirectoryError(f"{name} is a directory; name a file in it.")
-    if not path.exists():
-        raise FileNotFoundError(f"{name} does not exist.")
-    if not path.is_file():
-        return _from_pipe(path.read_bytes(), name)
-    extension = path.suffix.lower()
-    if extension not in EXTENSIONS:
-        raise ValueError(
-            f"{name} has an unknown extension; it must be one of "
-            f"{', '.join(sorted(EXTENSIONS))}."
+def _read(source, notes, text, sheet=None):
+    """Return the Arrow table or the DataFrame in a source."""
+    with source.reading():
+        extension = source.extension
+        if extension in ARROW:
+            return _read_arrow(source)
+        if extension in JSON:
+            return read_json(source, notes, text["encoding"])
+        if extension in ARRAYS:
+            return _read_array(source)
+        if extension in (*EXCEL, ".xls"):
+            return read_excel(source, notes, sheet, text["skip_rows"])
+        if extension == ".tsv" and text["delimiter"] is None:
+            text = text | {"delimiter": "\t"}
+        return read_csv(source, notes, **text)
+
+
+def _read_files(files, notes, text):
+    def read(file, text_columns):
+        table = _read(
+            Source.of_file(file), notes, text | {"text_columns": text_columns}
         )
-    try:
-        with path.open("rb") as file:
-            if not file.read(1):
-                raise ValueError(f"{name} is empty.")
-    except PermissionError:
-        raise PermissionError(f"{name} cannot be read: permission denied.") from None
-    return path, extension
+        return table.rename_columns(unique_names(table.column_names))
+
+    return read_together(files, read)
 
 
-def _from_pipe(data, name):
-    if not data.strip():
-        raise ValueError(f"{name} is empty.")
-    for magic, extension in MAGIC.items():
-        if data.startswith(magic):
-            return data, extension
-    is_json = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-    return data, ".jsonl" if is_json else ".csv"
-
-
-def _read_arrow(data, name, extension):
+def _read_arrow(source):
     import pyarrow as pa
     from pyarrow import feather, parquet
 
-    is_feather = extension in (".feather", ".arrow")
+    is_feather = source.extension in (".feather", ".arrow")
     read = feather.read_table if is_feather else parquet.read_table
-    try:
-        return to_pandas(read(stream(data)))
-    except (pa.ArrowException, OSError) as error:
-        kind = "Feather" if is_feather else "Parquet"
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ValueError(f"{name} is not a valid {kind} file: {reason}") from None
-
-
-def _check_flat(table, name):
-    import pyarrow as pa
-
-    for field in table.schema:
-        if pa.types.is_nested(field.type):
+    with source.stream() as stream:
+        if not isinstance(stream, str):
+            stream = io.BytesIO(stream.read())  # these formats are read from the end
+        try:
+            return read(stream)
+        except (pa.ArrowException, OSError) as error:
+            kind = "Feather" if is_feather else "Parquet"
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise ValueError(
-                f"{name} has nested values in {field.name!r}; write one flat JSON "
-                "object per line, as pandas does with lines=True."
-            )
+                f"{source.name} is not a valid {kind} file: {reason}"
+            ) from None
 
 
-def _read_json_lines(data, name, encoding):
-    import pandas as pd
-    import pyarrow as pa
-    from pyarrow import json as arrow_json
-
-    if encoding is None:
-        try:
-            table = arrow_json.read_json(stream(data))
-            table.validate(full=True)  # the encoding, above all
-            _check_flat(table, name)
-            return to_pandas(table)
-        except (pa.ArrowException, UnicodeDecodeError):
-            pass  # mixed types, long lines, or an error to locate
-    raw = whole(data)
-    encoding = check_encoding(raw, name, encoding)
-    if raw.lstrip().startswith(b"["):
-        raise ValueError(f"{name} is a JSON array; write one object per line instead.")
-    rows = []
-    for number, line in enumerate(io.StringIO(raw.decode(encoding)), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise ValueError(f"{name}, line {number}: {error}.") from None
-        if not isinstance(row, dict):
-            raise ValueError(f"{name}, line {number}: not a JSON object.")
-        rows.append(row)
-    return pd.DataFrame.from_records(rows)
-
-
-def _read_array(data, name):
+def _read_array(source):
     import pandas as pd
 
+    name = source.name
     try:
-        with io.BytesIO(data) if isinstance(data, bytes) else data.open("rb") as file:
+        with source.open() as file:
             array = np.load(file, allow_pickle=False)
             names = getattr(array, "files", None)  # of an archive
             if names and len(names) == 1:

@@ -1,0 +1,615 @@
+"""Every common kind of file becomes a table, or an error in one clear sentence."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import pickle
+import sys
+import zipfile
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skim.tables import _read, read_table
+
+CSV = b"name,size\none,1.5\ntwo,\n"
+RECORDS = [{"name": "one", "size": 1.5}, {"name": "two", "size": None}]
+
+
+def zipped(*members, name="t.csv"):
+    """Return a ZIP archive of the given contents."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for i, content in enumerate(members):
+            archive.writestr(name if i == 0 else f"{i}{name}", content)
+    return buffer.getvalue()
+
+
+def encrypted(archive):
+    """Return a ZIP archive with the mark of encryption on its only member."""
+    archive = bytearray(archive)
+    archive[6] |= 1
+    archive[archive.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(archive)
+
+
+def zst(content):
+    return pa.Codec("zstd").compress(content, asbytes=True)
+
+
+def workbook(**sheets):
+    """Return an Excel workbook with the given rows of cells."""
+    buffer = io.BytesIO()
+    with pd.ExcelWriter(buffer, engine="openpyxl") as writer:
+        for name, rows in sheets.items():
+            frame = pd.DataFrame(rows)
+            frame.to_excel(writer, sheet_name=name, header=False, index=False)
+    return buffer.getvalue()
+
+
+COMPRESS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zst,
+    "zip": zipped,
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="table.csv"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def pipe(monkeypatch):
+    def pipe(content):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+        return "-"
+
+    return pipe
+
+
+@pytest.fixture
+def small():
+    """A table with columns of several types and missing values."""
+    return pd.DataFrame(
+        {
+            "order": np.arange(6) + 7000,
+            "price": [1.25, np.nan, 3.5, 4.0, 1e-3, 1e9],
+            "country": ["DE", "FR", None, "IT", "Côte d’Ivoire", "a,b"],
+            "paid": [True, False, True, True, False, False],
+        }
+    )
+
+
+def assert_small(table, size=(2, 2)):
+    """Check the table that CSV and RECORDS stand for."""
+    assert table.shape == size
+    assert table["name"].tolist() == ["one", "two"]
+    assert table["size"][0] == 1.5
+    assert table["size"].isna().tolist() == [False, True]
+
+
+# Formats -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "save"),
+    [
+        ("t.csv", lambda t, path: t.to_csv(path, index=False)),
+        ("t.CSV", lambda t, path: t.to_csv(path, index=False)),
+        ("t.tsv", lambda t, path: t.to_csv(path, index=False, sep="\t")),
+        ("t.txt", lambda t, path: t.to_csv(path, index=False, sep="|")),
+        ("t.parquet", lambda t, path: t.to_parquet(path)),
+        ("t.feather", lambda t, path: t.to_feather(path)),
+        ("t.xlsx", lambda t, path: t.to_excel(path, index=False)),
+        ("t.jsonl", lambda t, path: t.to_json(path, orient="records", lines=True)),
+        ("t.ndjson", lambda t, path: t.to_json(path, orient="records")),
+        ("t.json", lambda t, path: t.to_json(path)),
+        ("t.csv.gz", lambda t, path: t.to_csv(path, index=False)),
+        (
+            "t.parquet.gz",
+            lambda t, path: path.write_bytes(gzip.compress(t.to_parquet())),
+        ),
+    ],
+)
+def test_all_formats_give_the_same_table(small, tmp_path, name, save):
+    save(small, tmp_path / name)
+    table = read_table(tmp_path / name)
+    pd.testing.assert_frame_equal(table, small, check_dtype=False, rtol=1e-12)
+    assert table.attrs["notes"] == []
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize(
+    ("inner", "content"),
+    [
+        (".csv", CSV),
+        (".tsv", CSV.replace(b",", b"\t")),
+        (".jsonl", "\n".join(map(json.dumps, RECORDS)).encode()),
+        (".json", json.dumps(RECORDS).encode()),
+        ("", CSV),
+        ("", json.dumps(RECORDS).encode()),
+    ],
+)
+def test_compressed_text(write, pipe, compression, inner, content):
+    compress = COMPRESS[compression]
+    data = compress(content)
+    if compression == "zip":
+        data = compress(content, name=f"t{inner}")
+    assert_small(read_table(write(data, f"t{inner}.{compression}")))
+    assert_small(read_table(pipe(data)))
+
+
+def test_an_archive_from_macos_has_one_table(write):
+    path = write(zipped(CSV), "t.zip")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("__MACOSX/._t.csv", b"\0")
+    assert_small(read_table(path))
+
+
+def test_formats_from_a_pipe(small, pipe):
+    array = io.BytesIO()
+    np.savez(array, X=np.ones((3, 2)))
+    assert read_table(pipe(array.getvalue())).shape == (3, 2)
+    for content in (small.to_parquet(), workbook(s=[["a"], ["x"], ["y"]])):
+        assert len(read_table(pipe(content))) > 1
+    assert list(read_table(pipe(b"[id],[name]\n1,x\n")).columns) == ["[id]", "[name]"]
+
+
+def test_arrays(tmp_path):
+    array = np.arange(6.0).reshape(3, 2)
+    np.save(tmp_path / "two.npy", array)
+    np.save(tmp_path / "one.npy", array[:, 0])
+    np.savez(tmp_path / "one.npz", X=array)
+    records = np.array([(1, "a"), (2, "b")], dtype=[("n", int), ("t", "U1")])
+    np.save(tmp_path / "records.npy", records)
+    assert list(read_table(tmp_path / "two.npy").columns) == ["x0", "x1"]
+    assert read_table(tmp_path / "one.npy").shape == (3, 1)
+    assert np.array_equal(read_table(tmp_path / "one.npz"), array)
+    assert list(read_table(tmp_path / "records.npy")["t"]) == ["a", "b"]
+
+
+def test_objects_in_arrays_are_never_loaded(tmp_path):
+    bomb = np.empty(2, dtype=object)
+    bomb[:] = [1, "a"]
+    np.save(tmp_path / "objects.npy", bomb, allow_pickle=True)
+    np.savez(tmp_path / "objects.npz", bomb, allow_pickle=True)
+    (tmp_path / "bare.npy").write_bytes(pickle.dumps([1, 2, 3]))
+    for name in ("objects.npy", "objects.npz", "bare.npy"):
+        with pytest.raises(ValueError, match="never loaded"):
+            read_table(tmp_path / name)
+
+
+def test_files_with_several_arrays_or_dimensions_are_refused(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.ones((2, 2)), y=np.ones(2))
+    with pytest.raises(ValueError, match=r"several arrays \(X, y\)"):
+        read_table(tmp_path / "t.npz")
+    np.save(tmp_path / "cube.npy", np.ones((2, 2, 2)))
+    with pytest.raises(ValueError, match="3 dimensions"):
+        read_table(tmp_path / "cube.npy")
+
+
+@pytest.mark.parametrize("extension", ["json", "jsonl", "ndjson"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(map(json.dumps, RECORDS)),
+        json.dumps(RECORDS),
+        json.dumps(RECORDS, indent=2),
+        "\ufeff" + json.dumps(RECORDS),
+        '{"name": ["one", "two"], "size": [1.5, null]}',
+        '{\n"name": ["one", "two"],\n"size": [1.5, null]}',
+        '{"name": {"0": "one", "1": "two"}, "size": {"0": 1.5}}',
+    ],
+)
+def test_layouts_of_json(write, text, extension):
+    assert_small(read_table(write(text, f"t.{extension}")))
+
+
+def test_the_layout_of_json_does_not_change_the_types(write):
+    rows = [{"when": "2024-01-05", "n": 1, "ok": True}, {"when": "2024-02-05", "n": 2}]
+    lines = read_table(write("\n".join(map(json.dumps, rows)), "t.jsonl"))
+    pd.testing.assert_frame_equal(read_table(write(json.dumps(rows), "t.json")), lines)
+
+
+def test_other_json(write):
+    table = read_table(write('{"a": 1}\n\n{"a": "x", "b": 2}\n', "t.jsonl"))
+    assert table["a"].tolist() == [1, "x"]
+    assert read_table(write("[[1, 2], [3, 4]]", "t.json")).columns.tolist() == [
+        "x0",
+        "x1",
+    ]
+    assert read_table(write('{"a": 1, "b": "x"}', "t.json")).shape == (1, 2)
+    table = read_table(write('{"a": "ä"}\n'.encode("cp1252"), "t.jsonl"))
+    assert table["a"].tolist() == ["ä"]
+    assert "cp1252" in table.attrs["notes"][0]
+
+
+@pytest.mark.parametrize("sheet", ["Feb", 2, "2"])
+def test_sheets_of_a_workbook(write, sheet):
+    book = workbook(Jan=[["a", "b"], [1, "x"], [2, "y"]], Feb=[["c"], [5], [6], [7]])
+    path = write(book, "t.xlsx")
+    first = read_table(path)
+    assert first["a"].tolist() == [1, 2]
+    assert "the first of 2 (Jan, Feb)" in first.attrs["notes"][0]
+    chosen = read_table(path, sheet=sheet)
+    assert chosen["c"].tolist() == [5, 6, 7]
+    assert chosen.attrs["notes"] == []
+    with pytest.raises(ValueError, match="no sheet 'Mar'; it has Jan, Feb"):
+        read_table(path, sheet="Mar")
+
+
+def test_cells_of_a_workbook(write):
+    day = pd.Timestamp("2024-03-01")
+    rows = [
+        ["day", "zip", "n", None, 2020, "at"],
+        [day, "01067", 1, "x", 0.5, day.time()],
+        [None] * 6,
+        [day, "10115", "-", "y", 1.5, None],
+    ]
+    table = read_table(write(workbook(s=rows), "t.xlsx"))
+    assert list(table.columns) == ["day", "zip", "n", "column 4", "2020", "at"]
+    assert table["day"].tolist() == [day, day]
+    assert table["zip"].tolist() == ["01067", "10115"]
+    assert table["n"].isna().tolist() == [False, True]
+    assert table["at"][0] == "00:00:00"
+    assert pd.isna(table["at"][1])
+    table = read_table(write(workbook(s=[[1, 2], [3, 4]]), "t.xlsx"))
+    assert list(table.columns) == ["x0", "x1"]
+    assert len(table) == 2
+
+
+def test_a_title_above_the_cells_is_skipped_on_request(write):
+    path = write(workbook(s=[["Sales", None], ["a", "b"], [1, 2]]), "t.xlsx")
+    with pytest.raises(ValueError, match=r"row 1 names 1 of 2 .* skip_rows"):
+        read_table(path)
+    assert read_table(path, skip_rows=1)["b"].tolist() == [2]
+
+
+# Text ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_quotes_line_ends_and_byte_order_marks(write, mark, end):
+    lines = ['name;"two\nlines";Größe 📏;', "anna;1,5;3;x", '"b;ob";"2,5";;y']
+    table = read_table(write(mark + end.join(lines).encode()))
+    assert list(table.columns) == ["name", "two\nlines", "Größe 📏", "column 4"]
+    assert list(table["name"]) == ["anna", "b;ob"]
+    assert list(table["two\nlines"]) == ["1,5", "2,5"]
+    assert table["Größe 📏"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
+def test_delimiters_are_detected(write, delimiter):
+    rows = [["a", "b", "c"], ["1", "2", "3"], ["4", "5", "6"]]
+    table = read_table(write("\n".join(map(delimiter.join, rows)), "t.txt"))
+    assert table.shape == (2, 3)
+    assert read_table(write("full name\nAnn Lee\nBob\n")).shape == (2, 1)
+
+
+def test_duplicate_column_names_are_numbered(write):
+    table = read_table(write("a,a,b,a.1,a\n1,2,3,4,5\n"))
+    assert list(table.columns) == ["a", "a.2", "b", "a.1", "a.3"]
+    assert table.iloc[0].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_a_file_without_a_header_loses_no_row(write):
+    table = read_table(write("1.5,2\n3,4\n5,6\n"))
+    assert list(table.columns) == ["x0", "x1"]
+    assert len(table) == 3
+
+
+def test_digits_that_are_not_numbers_stay_text(write):
+    table = read_table(write("zip,card,n\n01067,12345678901234567890,1\n10115,,2\n"))
+    assert table["zip"].tolist() == ["01067", "10115"]
+    assert table["card"][0] == "12345678901234567890"
+    assert table["n"].tolist() == [1, 2]
+
+
+def test_integers_with_missing_values_stay_integers(write):
+    table = read_table(write("a,b\n9007199254740993,1\n,2\n"))
+    assert table["a"][0] == 9007199254740993
+    assert pd.isna(table["a"][1])
+
+
+@pytest.mark.parametrize("mark", ["?", "-", "NA", "n/a", "None", "", "nan"])
+def test_missing_value_marks_do_not_turn_numbers_into_text(write, mark):
+    table = read_table(write(f"a,b\n1.5,1\n{mark},2\n"))
+    assert table["a"].dtype == float
+    assert table["a"].isna().tolist() == [False, True]
+
+
+PREAMBLES = {
+    "# made by x\n# 2024, a, b\na,b\n1,2\n#3,4\n5,6\n": {"comment": "#"},
+    "// made by x\na,b\n1,2\n5,6\n": {"comment": "//"},
+    "Sales 2024\n\nby region\na,b\n1,2\n5,6\n": {"skip_rows": 3},
+    "a,b\n1,2\n3\n5,6\ntotal: 2 rows\n": {"skip_bad_lines": True},
+    "a,b\n1,2\n3,4,5\n5,6\n": {"skip_bad_lines": True},
+}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("text", PREAMBLES)
+def test_errors_name_the_option_that_reads_the_file(write, text, end):
+    path = write(text.replace("\n", end))
+    ((option, value),) = PREAMBLES[text].items()
+    with pytest.raises(ValueError, match=f"set {option}={value!r} ") as raised:
+        read_table(path)
+    assert f"(--{option.replace('_', '-')}" in str(raised.value)
+    for encoding in (None, "utf-16"):
+        if encoding:
+            path = write(text.replace("\n", end).encode(encoding))
+        table = read_table(path, encoding=encoding, **{option: value})
+        assert table.to_dict("list") == {"a": [1, 5], "b": [2, 6]}
+
+
+def test_skipped_lines_are_counted(write):
+    table = read_table(write("a,b\n1,2\n3\n5,6\n7,8,9\n1,1\n"), skip_bad_lines=True)
+    (note,) = table.attrs["notes"]
+    assert "Skipped 2 lines" in note
+    with pytest.raises(ValueError, match="set skip_rows=1 "):
+        read_table(write("title\na,b\n1,2\n3,4\n"), skip_bad_lines=True)
+
+
+def test_line_numbers_count_skipped_lines(write):
+    path = write("title\n\n# x\na,b\n# y\n1,2\n3,4,5\n")
+    with pytest.raises(ValueError, match="line 7: 3 fields, but line 4 has 2"):
+        read_table(path, skip_rows=1, comment="#")
+
+
+def test_large_files_with_comments_are_read_whole(write):
+    lines = [f"# {i}\n{i},é\n" for i in range(200_000)]
+    for encoding in ("utf-8", "cp1252"):
+        path = write("".join(["n,t\n", *lines]).encode(encoding))
+        table = read_table(path, comment="#", encoding=encoding)
+        assert np.array_equal(table["n"], np.arange(200_000))
+        assert (table["t"] == "é").all()
+
+
+# Encodings -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [
+        ("cp1252", "Müller Straße café naïve São “Åse”"),
+        ("cp1252", "é"),
+        ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy"),
+        ("cp1251", "Москва Санкт-Петербург Новосибирск Екатеринбург"),
+        ("cp932", "東京 大阪 名古屋 こんにちは"),
+        ("gb18030", "北京 上海 广州 深圳 中华人民共和国"),
+        ("utf-16", "äpfel öl 東京"),
+        ("utf-16-le", "äpfel öl"),
+        ("utf-16-be", "äpfel öl"),
+        ("utf-32", "äpfel öl"),
+    ],
+)
+@pytest.mark.parametrize("n_ascii", [0, 3000])
+def test_encodings_are_detected_and_noted(write, encoding, words, n_ascii):
+    lines = ["name,n", *n_ascii * ["x" * 400 + ",1"]]  # 3000 are beyond what is sampled
+    lines += [f"{word},{len(word)}" for word in words.split()]
+    path = write("\n".join(lines).encode(encoding))
+    table = read_table(path)
+    assert table["name"].tolist()[n_ascii:] == words.split()
+    (note,) = table.attrs["notes"]
+    assert note.startswith(f"Read {path} as {encoding}; ")
+    assert "--encoding" in note
+    assert read_table(path, encoding=encoding).attrs["notes"] == []
+
+
+def test_encoding_can_be_set(write):
+    text = "name,größe\näpfel,1\nöl,2\n"
+    for encoding in ("latin-1", "utf-16", "cp1252", "UTF-16-LE"):
+        table = read_table(write(text.encode(encoding)), encoding=encoding)
+        assert list(table.columns) == ["name", "größe"], encoding
+        assert table["name"].tolist() == ["äpfel", "öl"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(*2 * [st.text(st.characters(codec="utf-8"), max_size=5)]),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_quoted_text_is_read_back_or_refused(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("quoted") / "t.csv"
+    cells = [["one", "two"], *rows]
+    lines = (",".join('"' + c.replace('"', '""') + '"' for c in row) for row in cells)
+    path.write_bytes("\n".join(lines).encode())
+    if "\0" in "".join(cell for row in rows for cell in row):
+        with pytest.raises(ValueError, match="not text"):
+            read_table(path, delimiter=",")
+    else:
+        assert read_table(path, delimiter=",").shape == (len(rows), 2)
+
+
+# Several files -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["", "*.csv*", "**/*.csv*"])
+def test_files_of_a_folder_are_read_together(write, tmp_path, source):
+    write("a,zip\n1,10115\n", "d/1.csv")
+    write(gzip.compress(b"zip,a\n01067,2.5\n"), "d/2.csv.gz")
+    write("a,zip\n", "d/3.csv")
+    write("", "d/_SUCCESS")
+    name = str(tmp_path / "d" / source)
+    table = read_table(name)
+    assert table.to_dict("list") == {"a": [1, 2.5], "zip": ["10115", "01067"]}
+    assert table.attrs["notes"] == [f"Read 3 files of {name}."]
+
+
+def test_parquet_files_are_read_together(small, tmp_path):
+    small[:2].to_parquet(tmp_path / "1.parquet")
+    small[2:].to_parquet(tmp_path / "2.parquet", index=False)
+    table = read_table(tmp_path)
+    pd.testing.assert_frame_equal(table, small, check_dtype=False)
+    pd.DataFrame({"a": [1]}).to_csv(tmp_path / "readme.txt")
+    with pytest.raises(ValueError, match=r"several formats \(\.parquet, \.txt\)"):
+        read_table(tmp_path)
+    assert len(read_table(tmp_path / "*.parquet")) == len(small)
+    small.assign(order="x").to_parquet(tmp_path / "3.parquet")
+    with pytest.raises(ValueError, match=r"3\.parquet has .*string in column 'order'"):
+        read_table(tmp_path / "*.parquet")
+
+
+def test_a_file_with_other_columns_is_named(write, tmp_path):
+    write("a,b\n1,2\n", "1.csv")
+    odd = write("a,c\n1,2\n", "2.csv")
+    with pytest.raises(ValueError, match="lacks 'b' and adds 'c'") as raised:
+        read_table(tmp_path)
+    assert str(raised.value).startswith(f"{odd} ")
+
+
+def test_a_file_may_be_named_like_a_pattern(write):
+    assert_small(read_table(write(CSV, "t[1].csv")))
+
+
+# Faults --------------------------------------------------------------------------
+
+GZ = gzip.compress(CSV * 1000)
+BOOK = workbook(s=[["a", "b"], [1, 2]])
+OLE = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504)
+FAULTS = {
+    "empty": ("t.csv", b"", "is empty"),
+    "blank": ("t.csv", b" \n\n", "is empty"),
+    "names only": ("t.csv", b"a,b\n", "column names but no rows"),
+    "long row": ("t.csv", b"a,b\n1,2\n3,4,5\n6,7\n", "line 3: 3 fields, .* has 2"),
+    "comment first": ("t.csv", b"# x\na,b\n1,2\n", "line 2: 2 fields"),
+    "short row": ("t.csv", b'a,b\n1,"x\ny"\n3\n', "line 4: 1 field, .* has 2"),
+    "not text": ("t.csv", bytes(range(256)) * 4, "is not text"),
+    "no zeros": ("t.csv", bytes(range(1, 256)) * 4, "is not text"),
+    "damaged UTF-8": ("t.csv", "ä\nö\nü\n".encode() + b"\xe4\n", "line 4: not UTF-8"),
+    "gzip as text": ("t.csv", GZ, "is a gzip file, not text"),
+    "Excel as text": ("t.csv", BOOK, "an Excel workbook, not text"),
+    "Excel as JSON": ("t.json", BOOK, "an Excel workbook, not text"),
+    "extension": ("t.xls", b"PK", r"unknown extension; it must be one of \.arrow"),
+    "Parquet": ("t.parquet", b"PAR1 and then nothing", "not a valid Parquet file"),
+    "Feather": ("t.feather", b"ARROW1 and then nothing", "not a valid Feather file"),
+    "array": ("t.npy", b"\x93NUMPY\x01\x00", "not a valid NumPy file"),
+    "archive": ("t.npz", b"PK\x03\x04 no", "not a valid NumPy file"),
+    "JSON": ("t.jsonl", b'{"a": 1}\n{"a": \n', "line 2"),
+    "truncated array": ("t.json", b'[{"a": 1},\n{"a"', "not valid JSON: .* line 2"),
+    "empty array": ("t.json", b"[]", "no columns"),
+    "blank JSON": ("t.json", b" \n", "is empty"),
+    "nested lines": ("t.json", b'{"a": {"b": 1}}\n' * 2, "nested values in 'a'"),
+    "nested array": ("t.json", b'[{"a": [1]}]', "nested values in 'a'"),
+    "deep": ("t.json", b"[" * 200_000, "nested too deeply"),
+    "uneven": ("t.json", b'{"a": [1, 2], "b": [1]}', "different lengths"),
+    "JSON numbers": ("t.jsonl", b"1\n2\n", "line 1: not a JSON object"),
+    "array of numbers": ("t.json", b"[1, 2]", "element 1: not a JSON object"),
+    "truncated gzip": ("t.csv.gz", GZ[:-20], "damaged or incomplete: .*ended before"),
+    "wrong gzip": ("t.csv.gz", CSV, "damaged or incomplete: Not a gzipped file"),
+    "gzip checksum": ("t.csv.gz", GZ[:-8] + bytes(8), "damaged or incomplete: CRC"),
+    "truncated bz2": ("t.csv.bz2", bz2.compress(CSV)[:-9], "damaged or incomplete"),
+    "truncated xz": ("t.json.xz", lzma.compress(CSV)[:-9], "damaged or incomplete"),
+    "truncated zst": ("t.csv.zst", zst(CSV)[:-3], "damaged or incomplete"),
+    "wrong zst": ("t.zst", CSV, "damaged or incomplete"),
+    "empty gzip": ("t.csv.gz", gzip.compress(b""), "is empty"),
+    "empty, no extension": ("t.gz", gzip.compress(b""), "is empty"),
+    "truncated zip": ("t.zip", zipped(CSV)[:-30], "damaged or incomplete"),
+    "zip of many": ("t.zip", zipped(CSV, CSV), r"contains 2 files \(t\.csv, 1t\.csv\)"),
+    "zip of none": ("t.zip", zipped(), "contains no file"),
+    "encrypted zip": ("t.zip", encrypted(zipped(CSV)), "is encrypted"),
+    "twice compressed": ("t.gz", gzip.compress(GZ), "is a gzip file, not text"),
+    "tar": ("t.tar.gz", gzip.compress(b"t.csv" + bytes(507)), "is not text"),
+    "damaged Excel": ("t.xlsx", BOOK[:-90], "not a valid Excel workbook"),
+    "zip as Excel": ("t.xlsx", zipped(CSV), "not a valid Excel workbook"),
+    "Excel with password": (
+        "t.xlsx",
+        OLE + "EncryptedPackage".encode("utf-16-le"),
+        "is protected with a password",
+    ),
+    "old Excel": ("t.xlsx", OLE, "is an old Excel workbook"),
+    "empty sheet": ("t.xlsx", workbook(s=[]), "Sheet 's' of .* is empty"),
+    "Excel names": ("t.xlsx", workbook(s=[["a", "b"]]), "column names but no rows"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_errors_in_files_are_explained_in_one_sentence(write, fault):
+    name, content, message = FAULTS[fault]
+    with pytest.raises(ValueError, match=message) as raised:
+        read_table(write(content, name))
+    assert name in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_directories_missing_files_and_bad_options(tmp_path, write):
+    with pytest.raises(FileNotFoundError, match="without CSV or Parquet files"):
+        read_table(tmp_path)
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        read_table(tmp_path / "nowhere.csv")
+    with pytest.raises(FileNotFoundError, match="No file matches"):
+        read_table(tmp_path / "*.csv")
+    path = write("a,b\n1,2\n")
+    for encoding in ("utf-9", "hex"):
+        with pytest.raises(ValueError, match=f"Unknown encoding '{encoding}'"):
+            read_table(path, encoding=encoding)
+    with pytest.raises(ValueError, match="is not ascii text"):
+        read_table(write("a,b\nä,2\n"), encoding="ascii")
+    for option, value, message in (
+        ("delimiter", "::", "must be a single character"),
+        ("skip_rows", -1, "must not be negative"),
+        ("skip_rows", 5, "is empty without the skipped lines"),
+        ("comment", " ", "must not be blank"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_table(path, **{option: value})
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.csv.gz"])
+@pytest.mark.parametrize("change", ["grow", "shrink", "touch", "remove"])
+def test_a_file_that_changes_while_it_is_read(write, monkeypatch, name, change):
+    content = b'{"a": 1}\n' * 9 if "json" in name else CSV
+    path = write(gzip.compress(content) if "gz" in name else content, name)
+    reader = "read_json" if "json" in name else "read_csv"
+    undisturbed = getattr(_read, reader)
+
+    def read(*args, **kwargs):
+        table = undisturbed(*args, **kwargs)
+        if change == "grow":
+            path.write_bytes(path.read_bytes() * 2)
+        elif change == "shrink":
+            os.truncate(path, 10)
+        elif change == "touch":
+            os.utime(path, ns=(0, 0))
+        else:
+            path.unlink()
+        return table
+
+    monkeypatch.setattr(_read, reader, read)
+    with pytest.raises(ValueError, match="changed while it was read"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("missing", "name", "content"),
+    [
+        ("openpyxl", "t.xlsx", BOOK),
+        ("charset_normalizer", "t.csv", b"a,b\n\xe4,1\n"),
+        ("pyarrow", "t.csv", CSV),
+    ],
+)
+def test_a_missing_package_names_the_extra(write, monkeypatch, missing, name, content):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=r"pip install 'skim-od\[cli\]'"):
+        read_table(write(content, name))
