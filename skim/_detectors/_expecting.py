@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skim._detectors._scaling import rms
 from skim._utils import evenly_spaced
 
 N_NEIGHBOURS = 50
@@ -84,15 +85,18 @@ class CellExpectations:
         linear = np.zeros(columns.shape)
         residuals = self._residuals[nearest, columns[:, :, None]].astype(np.float64)
         if not self.is_wide:
-            explained = deviations - deviations @ self._precision / self._diagonal
-            linear = np.take_along_axis(explained, columns, axis=1)
-            for i in np.flatnonzero(unknown.any(axis=1)):
-                for k, column in enumerate(columns[i]):
-                    weights = self._regression(column, unknown[i])
-                    linear[i, k] = deviations[i] @ weights
-                    theirs = self._reference[nearest[i, k]]
-                    residuals[i, k] = theirs[:, column] - theirs @ weights
-                    residuals[i, k] /= 1 - self._leverage[nearest[i, k]]
+            weights = -self._precision / self._diagonal[:, None]
+            np.fill_diagonal(weights, 0.0)
+            for k, column in enumerate(columns.T):
+                linear[:, k] = np.einsum("ij,ij->i", deviations, weights[column])
+            is_own = np.take_along_axis(unknown, columns, axis=1)
+            others_are_unknown = unknown.sum(axis=1, keepdims=True) > is_own
+            for i, k in np.argwhere(others_are_unknown):
+                column, theirs = columns[i, k], self._reference[nearest[i, k]]
+                partial = self._regression(column, unknown[i])
+                linear[i, k] = deviations[i] @ partial
+                residuals[i, k] = theirs[:, column] - theirs @ partial
+                residuals[i, k] /= 1 - self._leverage[nearest[i, k]]
         quantiles = np.quantile(
             residuals,
             [SHARE_OUTSIDE, 0.5, 1 - SHARE_OUTSIDE],
@@ -119,7 +123,8 @@ class CellExpectations:
         low, median, high = np.quantile(rows, [0.05, 0.5, 0.95], axis=0)
         # Each side has a standard deviation of its own; a column that is mostly one
         # value has that of all its values.
-        overall = np.std(self.scaler.inverse_transform(rows, every), axis=0)
+        in_units = self.scaler.inverse_transform(rows, every)
+        overall = rms(in_units - (in_units / len(rows)).sum(axis=0))
         overall[~(overall > 0)] = 1.0
         start, middle, end = (
             self.scaler.inverse_transform(v, every) for v in (low, median, high)
@@ -195,17 +200,15 @@ class CellExpectations:
         known = (~unknown).astype(np.float32)
         rows = deviations.astype(np.float32)
         reference = self._reference
-        distances = known @ np.square(reference).T
-        distances -= 2 * (rows @ reference.T)  # up to a constant of each row
+        squares = np.square(reference)
         n_neighbours = max(1, min(N_NEIGHBOURS, len(reference) // 3))
         nearest = np.empty((*columns.shape, n_neighbours), dtype=np.intp)
         for k in range(columns.shape[1]):
-            column = columns[:, k]
-            own = np.take_along_axis(rows, column[:, None], axis=1)
-            theirs = reference.T[column]
-            without = theirs * (theirs - 2 * own)
-            without *= np.take_along_axis(known, column[:, None], axis=1)
-            order = np.argpartition(distances - without, n_neighbours - 1, axis=1)
+            others = known.copy()
+            np.put_along_axis(others, columns[:, k : k + 1], 0.0, axis=1)
+            distances = others @ squares.T
+            distances -= 2 * ((rows * others) @ reference.T)  # up to a constant
+            order = np.argpartition(distances, n_neighbours - 1, axis=1)
             nearest[:, k] = order[:, :n_neighbours]
         return nearest
 

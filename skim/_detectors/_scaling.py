@@ -84,7 +84,7 @@ class InputScaler:
             unit = _clipped(unit)
         self.mean_ = _mean(unit)
         unit -= self.mean_
-        self.spread_ = _std(unit)
+        self.spread_ = rms(unit)
         if self.how == "squash":
             longest = np.where(varies, MAX_TAIL * self.spread_, np.inf)
             tail = np.minimum(tail, longest)
@@ -252,7 +252,7 @@ def _median(X):
     return np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
 
 
-def _std(deviations):
+def rms(deviations):
     """Root mean square of each column, of however small numbers; overwrites them."""
     largest = np.fmax.reduce(np.abs(deviations), axis=0)
     largest[largest == 0] = 1.0

@@ -1,0 +1,122 @@
+"""Which cells are to blame, and what was expected in them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+NUMBERS = ["expected", "low", "high", "contribution"]
+
+
+@pytest.fixture(scope="module")
+def related():
+    """x2 = x0 + x1 + small noise, but for the first row."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 5))
+    X[:, 2] = X[:, 0] + X[:, 1] + 0.1 * X[:, 2]
+    X[0] = [1.0, 1.0, -2.0, 0.0, 0.0]
+    return X
+
+
+def test_a_broken_relation_is_named_with_what_was_expected(quick, related):
+    detector = quick(epochs=40).fit(related)
+    reasons = detector.reasons(related[:1], n_reasons=None).set_index("feature")
+    spoilt = reasons.loc["x2"]
+    assert spoilt["value"] == -2
+    assert abs(spoilt["expected"] - 2) < 0.5
+    assert spoilt["low"] < 2 < spoilt["high"]
+    assert spoilt["is_outside"]
+    assert not reasons.loc[["x3", "x4"], "is_outside"].any()
+
+
+@pytest.mark.parametrize("scaling", ["squash", "minmax"])
+def test_reasons_tell_what_explain_and_the_data_tell(quick, table, scaling):
+    detector = quick(scaling=scaling).fit(table)
+    reasons = detector.reasons(table, n_reasons=None)
+    assert len(reasons) == table.size
+    column = reasons["feature"].str[1:].astype(int)
+    assert_array_equal(reasons["value"], table[reasons["row"], column])
+    assert_array_equal(
+        reasons["contribution"],
+        detector.explain(table, relative=True)[reasons["row"], column],
+    )
+    assert (np.sort(column.to_numpy().reshape(300, 6)) == np.arange(6)).all()
+    inside = reasons[~reasons["is_outside"]]
+    margin = 1e-3 * np.ptp(table, axis=0).max()
+    assert (inside["value"] >= inside["low"] - margin).all()
+    assert (inside["value"] <= inside["high"] + margin).all()
+    outside = reasons[reasons["is_outside"]]
+    is_beyond = (outside["value"] < outside["low"]) | (
+        outside["value"] > outside["high"]
+    )
+    assert is_beyond.all()
+
+
+def test_cells_outside_of_their_range_come_first(quick, table):
+    detector = quick().fit(table)
+    reasons = detector.reasons(table, n_reasons=None)
+    is_outside = reasons["is_outside"].to_numpy().reshape(300, 6)
+    assert is_outside.any()
+    assert (np.diff(is_outside.astype(int), axis=1) <= 0).all()
+    for _, cells in reasons[~reasons["is_outside"]].groupby("row"):
+        assert cells["contribution"].is_monotonic_decreasing
+
+
+def test_the_number_of_reasons_can_be_chosen(quick, table):
+    detector = quick().fit(table)
+    every = detector.reasons(table[:4], n_reasons=None)
+    assert len(detector.reasons(table[:4])) == 12
+    for n_reasons in (1, 2, 6, 100):
+        some = detector.reasons(table[:4], n_reasons=n_reasons)
+        assert_array_equal(some["row"].value_counts(), min(n_reasons, 6))
+    assert detector.reasons(table[:4], n_reasons=6).equals(every)
+    first = every.groupby("row").head(1).reset_index(drop=True)
+    assert detector.reasons(table[:4], n_reasons=1).equals(first)
+
+
+def test_names_of_columns_and_rows_are_kept(quick, table):
+    index = pd.Index([f"row {i}" for i in range(300)])
+    frame = pd.DataFrame(table, columns=list("abcdef"), index=index)
+    detector = quick().fit(frame)
+    reasons = detector.reasons(frame.iloc[5:8], n_reasons=2)
+    assert reasons["row"].tolist() == [f"row {i}" for i in (5, 5, 6, 6, 7, 7)]
+    assert set(reasons["feature"]) <= set("abcdef")
+    expected = [
+        frame.loc[row, name] for row, name in reasons[["row", "feature"]].values
+    ]
+    assert_array_equal(reasons["value"], expected)
+
+
+def test_reasons_of_a_row_do_not_depend_on_its_company(quick, table):
+    gappy = table.copy()
+    gappy[3, 2] = np.nan
+    detector = quick().fit(table)
+    together = detector.reasons(gappy)
+    for i in (0, 3, 299):
+        alone = detector.reasons(gappy[[i]])
+        own = together[together["row"] == i]
+        assert alone["feature"].tolist() == own["feature"].tolist()
+        assert_allclose(alone[NUMBERS], own[NUMBERS], rtol=1e-3, atol=1e-3)
+
+
+HARD = {
+    "constant column": np.c_[
+        np.random.default_rng(0).normal(size=(60, 3)), np.ones(60)
+    ],
+    "collinear": np.repeat(np.random.default_rng(0).normal(size=(60, 1)), 4, axis=1),
+    "two rows": np.random.default_rng(0).normal(size=(2, 3)),
+    "more columns than rows": np.random.default_rng(0).normal(size=(20, 40)),
+    "many columns": np.random.default_rng(0).normal(size=(10, 520)),
+}
+
+
+@pytest.mark.parametrize("X", HARD.values(), ids=HARD.keys())
+def test_reasons_in_hard_tables_are_finite(quick, X):
+    new = np.repeat(X[:2], 2, axis=0)
+    new[1, 0] = np.nan
+    new[2] = np.nan
+    new[3] = 1e308
+    reasons = quick(epochs=2).fit(X).reasons(new)
+    assert np.isfinite(reasons[NUMBERS].to_numpy()).all()
+    assert not reasons.loc[reasons["value"].isna(), "is_outside"].any()
+    assert reasons.loc[reasons["row"] == 3, "is_outside"].all()
