@@ -23,7 +23,7 @@ search = EpochSearchCV(
     {"epochs": [2, 4, 6, 8, 12, 16, 24, 32, 48, 64]},
     scoring=["outlier_roc_auc", "neg_loss_entropy"],
     refit="outlier_roc_auc",
-    cv=OutlierKFold(n_splits=3),
+    cv=OutlierKFold(n_splits=3, shuffle=True, random_state=0),
 ).fit(X, y)
 print(search.best_params_, round(search.best_score_, 3))
 

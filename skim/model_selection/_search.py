@@ -123,10 +123,10 @@ class EpochSearchCV(GridSearchCV):
     ...     ALTBIDetector(random_state=0),
     ...     {"epochs": [5, 20, 40]},
     ...     scoring="outlier_roc_auc",
-    ...     cv=OutlierKFold(n_splits=3),
+    ...     cv=OutlierKFold(n_splits=3, shuffle=True, random_state=0),
     ... ).fit(X, y)
     >>> search.best_params_
-    {'epochs': 20}
+    {'epochs': 40}
     >>> bool(search.best_score_ > 0.9)
     True
     """
