@@ -19,8 +19,13 @@ strangest = int(detector.training_scores_.argmin())
 ExplanationDisplay.from_estimator(detector, wine.data, strangest)
 
 # %%
-# The features that contribute most, and their quartiles over all wines:
+# What to expect in the cells that contribute most, given the rest of the row:
 
-reasons = detector.explain(wine.data.iloc[[strangest]], relative=True, as_frame=True)
-columns = reasons.iloc[0].nlargest(3).index
-wine.data[columns].describe().loc[["25%", "50%", "75%"]]
+detector.reasons(wine.data.iloc[[strangest]]).round(2)
+
+# %%
+# All of these values are in their ranges: this wine is strange as a whole. A wine for
+# which the decimal point of one value was lost is another matter:
+
+typo = wine.data.iloc[[strangest]].assign(ash=wine.data["ash"].iloc[strangest] * 100)
+detector.reasons(typo).round(2)

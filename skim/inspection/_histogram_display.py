@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
-from skim._training._criteria import thinned
-from skim._training._mixture import fit_two_gaussians, weighted_densities
 from skim._utils import outlier_mask
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, new_axes, tidy
 
@@ -17,8 +15,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+REACH = 2.0  # of the axis beyond the middle 98 % of the losses, in their range
+
+
 class LossHistogramDisplay:
-    """Histogram of the losses, with the threshold and a mixture of two Gaussians.
+    """Histogram of the losses, with the threshold.
+
+    The last bar includes rows whose losses are far larger than those of all others.
 
     It is recommended to use :meth:`from_estimator` to create a display.
 
@@ -122,11 +125,12 @@ class LossHistogramDisplay:
         """
         (self.ax_,) = new_axes(ax, figsize=(7, 4))
         self.figure_ = self.ax_.figure
-        edges = np.histogram_bin_edges(self.losses, bins)
+        losses = self._clipped()
+        edges = np.histogram_bin_edges(losses, bins)
         if self.is_outlier is None:
-            self.ax_.hist(self.losses, edges, color=INLIER, label="Rows")
+            self.ax_.hist(losses, edges, color=INLIER, label="Rows")
         else:
-            groups = [self.losses[~self.is_outlier], self.losses[self.is_outlier]]
+            groups = [losses[~self.is_outlier], losses[self.is_outlier]]
             bars = self.ax_.hist(
                 groups,
                 edges,
@@ -136,7 +140,6 @@ class LossHistogramDisplay:
             )[2]
             for bar in bars[1]:
                 bar.set_hatch("//")
-        self._draw_mixture(edges)
         self.ax_.axvline(self.threshold, color=ALL, ls="--", label="Threshold")
         # A square-root scale, so that a bar of a single outlier is visible.
         self.ax_.set_yscale("function", functions=(_root, np.square))
@@ -145,12 +148,12 @@ class LossHistogramDisplay:
         self.ax_.legend(frameon=False)
         return self
 
-    def _draw_mixture(self, edges):
-        mixture = fit_two_gaussians(thinned(self.losses))
-        grid = np.linspace(edges[0], edges[-1], 500)
-        density = weighted_densities(mixture, grid).sum(axis=0)
-        rows = len(self.losses) * (edges[1] - edges[0]) * density
-        self.ax_.plot(grid, rows, color=ALL, lw=1, label="Two Gaussians")
+    def _clipped(self):
+        """Return the losses, but huge ones only as far as leaves room for the rest."""
+        losses = np.asarray(self.losses)
+        low, high = np.quantile(losses, [0.01, 0.99])
+        end = max(high + REACH * (high - low), self.threshold)
+        return np.minimum(losses, end) if high > low else losses
 
 
 def _root(x):
