@@ -1,6 +1,7 @@
 """The commands and their options."""
 
 import functools
+import glob
 import sys
 import warnings
 from enum import StrEnum
@@ -125,6 +126,12 @@ SkipRows = Annotated[
 Comment = Annotated[
     str | None, typer.Option(help="Skip lines of text that start with this.")
 ]
+SkipBadLines = Annotated[
+    bool,
+    typer.Option(
+        "--skip-bad-lines", help="Leave out lines with too many or too few fields."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
@@ -223,6 +230,7 @@ def detect(
     sheet: Sheet = None,
     skip_rows: SkipRows = 0,
     comment: Comment = None,
+    skip_bad_lines: SkipBadLines = False,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     quiet: Quiet = False,
@@ -260,6 +268,7 @@ def detect(
             sheet=sheet,
             skip_rows=skip_rows,
             comment=comment,
+            skip_bad_lines=skip_bad_lines,
             encoding=encoding,
             delimiter=delimiter,
         )
@@ -311,6 +320,7 @@ def score(
     sheet: Sheet = None,
     skip_rows: SkipRows = 0,
     comment: Comment = None,
+    skip_bad_lines: SkipBadLines = False,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     quiet: Quiet = False,
@@ -340,6 +350,7 @@ def score(
             sheet=sheet,
             skip_rows=skip_rows,
             comment=comment,
+            skip_bad_lines=skip_bad_lines,
             encoding=encoding,
             delimiter=delimiter,
         )
@@ -419,7 +430,7 @@ def _check_paths(source, output, save, report, model=None):
         raise typer.BadParameter(
             f"--output must end in .csv or .parquet, unlike {output}."
         )
-    read = [Path(path) for path in (source, model) if path not in ("-", None)]
+    read = [*_files_in(source), *([] if model is None else [model])]
     written = [path for path in (output, save, report) if path is not None]
     paths = [path.resolve() for path in (*read, *written)]
     for i, path in enumerate(paths):
@@ -427,6 +438,18 @@ def _check_paths(source, output, save, report, model=None):
             raise typer.BadParameter(
                 f"{path} would be overwritten; choose another file."
             )
+
+
+def _files_in(source):
+    """Return the files that may be read: one, those in a folder, or of a pattern."""
+    path = Path(source)
+    if source == "-":
+        return []
+    if path.is_dir():
+        return [f for f in path.iterdir() if f.suffix not in (".html", ".skops")]
+    if path.exists() or not glob.has_magic(source):
+        return [path]
+    return [Path(name) for name in glob.glob(source, recursive=True)]
 
 
 def _check_columns(**chosen):

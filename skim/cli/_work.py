@@ -45,7 +45,7 @@ def fit(model, table, talk):
 def read(source, talk, **options):
     """Read a table and report its size and what the reader notes."""
     with talk.step(f"Reading {source}"):
-        table = read_table(source, **_supported(read_table, options))
+        table = read_table(source, **options)
     talk.say(f"{len(table):,} rows, {table.shape[1]:,} columns")
     for note in table.attrs.pop("notes", ()):
         talk.note(note)

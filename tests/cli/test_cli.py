@@ -223,6 +223,73 @@ def test_pipes_carry_every_format(orders, tmp_path):
         assert len(result.stdout.splitlines()) == 2
 
 
+def notes(result):
+    lines = result.stderr.splitlines()
+    return [line for line in lines if line.startswith("Note: ")]
+
+
+def test_text_files_are_read_as_options_say(orders, folder, tmp_path):
+    text = orders.to_csv(index=False, sep="^")
+    text = f"exported today\n\n# by a machine\n{text}too^few\n"
+    (tmp_path / "t.csv").write_bytes(text.encode("utf-16"))
+    options = [
+        "--skip-rows",
+        2,
+        "--comment",
+        "#",
+        "--delimiter",
+        "^",
+        "--drop",
+        "label",
+    ]
+    options += ["--encoding", "utf-16", "--skip-bad-lines"]
+    result = run("detect", tmp_path / "t.csv", *options, *QUICK)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == (folder / "found.csv").read_text()
+    (note,) = notes(result)
+    assert "line" in note
+
+
+def test_what_the_reader_assumes_is_noted_on_one_line(orders, tmp_path):
+    countries = orders["country"].replace("FR", "Österreich, südlich")
+    orders.assign(country=countries).to_csv(
+        tmp_path / "t.csv", index=False, encoding="cp1252"
+    )
+    result = run("detect", tmp_path / "t.csv", *QUICK, "--top", 1)
+    (note,) = notes(result)
+    assert "--encoding" in note
+    assert run("detect", tmp_path / "t.csv", *QUICK, "-q").stderr == ""
+
+
+def test_a_sheet_of_a_workbook_is_read(orders, folder, tmp_path):
+    path = tmp_path / "t.xlsx"
+    with pd.ExcelWriter(path) as writer:
+        pd.DataFrame({"a": [1]}).to_excel(writer, sheet_name="notes", index=False)
+        orders.to_excel(writer, sheet_name="orders", index=False)
+    arguments = ["detect", path, *QUICK, "--drop", "label"]
+    result = run(*arguments, "--sheet", "orders")
+    assert result.stdout == (folder / "found.csv").read_text()
+    assert notes(result) == []
+    assert run(*arguments, "--sheet", 2, "-q").stdout == result.stdout
+    assert_refused(run(*arguments, "-q"), "has one row")
+    assert_refused(run(*arguments, "-q", "--sheet", "x"), "has no sheet 'x'")
+
+
+def test_files_are_read_together_but_never_overwritten(orders, folder, tmp_path):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    orders[:50].to_csv(parts / "1.csv.gz", index=False)
+    orders[50:].to_csv(parts / "2.csv.gz", index=False)
+    for source in (parts, parts / "*.gz"):
+        result = run("detect", source, *QUICK, "--drop", "label")
+        assert result.stdout == (folder / "found.csv").read_text()
+        assert notes(result) == [f"Note: Read 2 files of {source}."]
+    (parts / "3.csv").write_text("a\n")
+    for source in (parts, parts / "*"):
+        assert run("detect", source, "-o", parts / "3.csv").exit_code == 2
+    assert (parts / "3.csv").read_text() == "a\n"
+
+
 def test_devices_are_written_to_instead_of_replaced(folder):
     result = run("detect", folder / "orders.csv", *QUICK, "-o", os.devnull, "--top", 2)
     assert result.exit_code == 0
@@ -244,7 +311,6 @@ BAD_TABLES = {
     "one row": (b"a,b\n1,2\n", "has one row"),
     "no usable columns": (b"a,b\n1,\n1,\n1,\n", "No column can be used"),
     "mixed row lengths": (b"a,b\n1,2\n3,4,5\n", "line 3"),
-    "Latin-1": ("a,b\nä,2\n".encode("latin-1"), "--encoding Latin-1"),
 }
 
 
@@ -259,7 +325,8 @@ def test_bad_tables_are_refused_in_one_sentence(tmp_path, kind):
 
 
 def test_bad_paths_and_columns_are_refused_in_one_sentence(folder, tmp_path):
-    assert_refused(run("detect", tmp_path), "is a directory")
+    assert_refused(run("detect", tmp_path), "is a directory without")
+    assert_refused(run("detect", tmp_path / "*.csv"), "No file matches")
     assert_refused(run("detect", tmp_path / "no.csv"), "does not exist")
     result = run("detect", folder / "orders.csv", "--quiet", "--drop", "colour")
     assert_refused(result, "drop names an unknown column 'colour'")
