@@ -161,4 +161,6 @@ class ExplanationDisplay:
         if self.values is None:
             return name
         value = self.values[j]
-        return f"{name} = {value if isinstance(value, str) else format(value, '.4g')}"
+        if not isinstance(value, str):
+            value = "missing" if value != value else format(value, ".4g")
+        return f"{name} = {value}"
