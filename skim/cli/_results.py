@@ -230,7 +230,7 @@ class Results:
         return np.asarray(self.encoder.transform(self.table.iloc[rows]))
 
 
-def as_text(value):
+def as_text(value, length=MAX_LENGTH):
     """Return a cell as text for reading: short, on one line, without control codes."""
     import pandas as pd
 
@@ -239,7 +239,7 @@ def as_text(value):
     text = f"{value:.15g}" if isinstance(value, float) else str(value)
     text = "".join(c if c.isprintable() else " " for c in text)
     text = text.removesuffix(" 00:00:00")
-    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _n_decimals(scores):

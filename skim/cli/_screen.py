@@ -10,6 +10,7 @@ from rich.text import Text
 from skim.cli._results import as_text
 
 MIN_REASONS = 40  # characters per line of reasons beside all other columns
+MAX_CELL = 24  # characters of a cell
 PADDING = 2
 MARK = "*"  # follows the cells that are reasons, whatever the colours
 MAX_DECIMALS = 3  # of a loss
@@ -73,7 +74,8 @@ def _own_columns(results, rows, blamed, room):
     names = [name for name in results.table if name not in results.ids]
     own: dict = {}
     for name in names[:MAX_COLUMNS]:
-        cells = [as_text(value) for value in results.table[name].iloc[rows]]
+        values = results.table[name].iloc[rows]
+        cells = [as_text(value, MAX_CELL) for value in values]
         own[name] = [
             f"{cell}{MARK}" if name in mine else cell
             for cell, mine in zip(cells, blamed, strict=True)

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 import sklearn
 import skops.io
+from bs4 import BeautifulSoup
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from typer.testing import CliRunner
@@ -296,13 +297,30 @@ def test_devices_are_written_to_instead_of_replaced(folder):
     assert not os.path.isfile(os.devnull)
 
 
-def test_report(folder, tmp_path):
+def test_the_report_and_the_file_agree(folder, tmp_path):
     path = tmp_path / "report.html"
     arguments = ["--report", path, "--output", tmp_path / "found.csv", "--quiet"]
     assert run("detect", folder / "orders.csv", *QUICK, *arguments).exit_code == 0
-    page = path.read_text(encoding="utf-8")
-    assert "orders.csv" in page
-    assert f"order {STRANGE:03d}" in page
+    page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    assert "orders.csv" in page.title.string
+    found = pd.read_csv(tmp_path / "found.csv", index_col="name")
+    listed = page.select("#top-table tbody tr")
+    assert len(listed) == 50
+    names = [row.select_one(".name").get_text() for row in listed]
+    assert names[0] == f"order {STRANGE:03d}"
+    assert names == found.nlargest(50, "loss").index.tolist()
+    for name, row in zip(names, listed, strict=True):
+        expected = found.loc[name]
+        for column in ("loss", "probability"):
+            shown = float(row.select_one(f".{column}")["data-key"])
+            assert shown == pytest.approx(expected[column], abs=1e-6)
+        assert ("yes" in row.select_one(".flag")["class"]) == expected["outlier"]
+        is_whole = expected["reasons"].startswith("strange as a whole")
+        assert bool(row.select(".whole")) == is_whole
+        if not is_whole:
+            columns = [column.get_text() for column in row.select(".reasons .column")]
+            reasons = expected["reasons"].split("), ")
+            assert [reason.split()[0] for reason in reasons] == columns
 
 
 # Bad input -----------------------------------------------------------------------
