@@ -12,22 +12,22 @@ from benchmarks._shared.processes import run_code
 from benchmarks._shared.results import Runs
 from benchmarks.judgement import _measures as measures
 from benchmarks.judgement import _timing as timing
-from benchmarks.judgement._tables import Table, first_of, tables_of
+from benchmarks.judgement._tables import Table, first_of_sources, tables_of
 
-# Of each part: its function, the columns of its results, whether versions without
-# missing values and reasons can be measured too, and of what the first table counts.
+# Of each part: its function, the columns of its results, and whether versions without
+# missing values and reasons can be measured too.
 PARTS = {
-    "cells": (measures.cells, measures.CELLS, True, None),
-    "labelled": (measures.labelled, measures.LABELLED, True, None),
-    "clean": (measures.clean, measures.CLEAN, True, None),
-    "gaps": (measures.gaps, measures.GAP_VALUES, False, "family"),
-    "expected": (measures.expected, measures.EXPECTED, False, "family"),
-    "planting": (measures.planting, measures.PLANTING, True, "source"),
+    "cells": (measures.cells, measures.CELLS, True),
+    "labelled": (measures.labelled, measures.LABELLED, True),
+    "clean": (measures.clean, measures.CLEAN, True),
+    "seeds": (measures.seeds, measures.CLEAN, True),
+    "gaps": (measures.gaps, measures.GAP_VALUES, False),
+    "expected": (measures.expected, measures.EXPECTED, False),
+    "planting": (measures.planting, measures.PLANTING, True),
 }
 TIMING = "time"
 TIMED = ("cardio", "shuttle", "made")
 REPEATS = 3
-PLANTED_EVERY = 3  # of the sources, in sorted order: an odd number meets both halves
 KEY = ("version", "table", "family", "source")
 
 # The package is imported from the folder first; then this study uses it.
@@ -59,12 +59,8 @@ def complete(part, version, tables, output):
     output : str
         The folder of the results.
     """
-    measure, columns, _, group = PARTS[part]
+    measure, columns, _ = PARTS[part]
     tables = [Table(*table) for table in tables]
-    if group is not None:
-        tables = first_of(tables, group)
-    if part == "planting":
-        tables = sorted(tables, key=lambda table: table.source)[::PLANTED_EVERY]
     by_name = {table.name: table for table in tables}
     runs = Runs(Path(output) / f"{part}.csv", KEY, columns)
     tasks = [(version, *table[:3]) for table in tables]
@@ -109,6 +105,10 @@ def judgement(
             help="A table such as sklearn/iris, may be repeated; default all."
         ),
     ] = None,
+    every: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only one table of every so many sources."),
+    ] = None,
     output: Annotated[
         Path, typer.Option(help="Folder; what is in it is not measured again.")
     ] = Path("judgement"),
@@ -125,6 +125,8 @@ def judgement(
         if name not in names:
             raise typer.BadParameter(f"{name!r} is not one of {', '.join(names)}.")
     tables = [table for table in tables if not data or table.name in data]
+    if every is not None:
+        tables = first_of_sources(tables)[::every]
     for each in part:
         if each == TIMING:
             complete_times(before, output)

@@ -21,7 +21,7 @@ from skim import ALTBIDetector
 
 DISTANCES = (10, 30, 1000)  # of absurd cells, in robust standard deviations
 SEEDS = 4
-MAX_ROWS_REPEATED = 2_000  # of tables that are fitted many times
+MAX_ROWS_REPEATED = 2_000  # of tables that are fitted with several seeds
 MAX_ROWS_PLANTED = 1_000
 MAX_COLUMNS_IMPUTED = 64
 PLANTED = (0.01, 0.05, 0.10, 0.20)
@@ -159,11 +159,18 @@ CLEAN = ("seed", "flagged")
 
 
 def clean(table):
-    """Return the shares flagged where labelled outliers are removed."""
+    """Return the share flagged where labelled outliers are removed."""
+    X, is_outlier = load(table)
+    return [(0, share_flagged(fitted(X[~is_outlier])))]
+
+
+def seeds(table):
+    """Return the same with more seeds, on small tables."""
     X, is_outlier = load(table)
     X = X[~is_outlier]
-    n_seeds = SEEDS if len(X) <= MAX_ROWS_REPEATED else 1
-    return [(seed, share_flagged(fitted(X, seed))) for seed in range(n_seeds)]
+    if len(X) > MAX_ROWS_REPEATED:
+        return [(1, NAN)]
+    return [(seed, share_flagged(fitted(X, seed))) for seed in range(1, SEEDS)]
 
 
 PLANTING = ("kind", "planted", "flagged", "found")

@@ -116,22 +116,30 @@ def _relative_f1(each):
 
 
 def _clean(found, frame):
-    first = frame[frame["seed"] == 0]
     found.add(
-        "flagged of clean data, mean", ".03", first, lambda e: by_family(e, "flagged")
+        "flagged of clean data, mean", ".03", frame, lambda e: by_family(e, "flagged")
     )
     found.add(
         "flagged of clean data, 90th percentile",
         ".06",
-        first,
+        frame,
         lambda each: each["flagged"].quantile(0.9),
     )
 
-    def deviation(each):
-        own = each.groupby(["family", "table"])["flagged"].agg(["std", "count"])
-        return by_family(own[own["count"] > 1].reset_index(), "std")
+    more = found.read("seeds")
+    if more is None:
+        return
+    repeated = more.dropna(subset=["flagged"])
+    keys = ["version", "table"]
+    every = pd.concat(
+        [repeated, frame.merge(repeated[keys].drop_duplicates(), on=keys)]
+    )
 
-    found.add("its standard deviation over seeds", ".01", frame, deviation)
+    def deviation(each):
+        own = each.groupby(["family", "table"])["flagged"].std()
+        return by_family(own.reset_index(), "flagged")
+
+    found.add("its standard deviation over seeds", ".01", every, deviation)
 
 
 def _planting(found, frame):
@@ -211,8 +219,13 @@ def _expected(found, frame):
         ):
             found.add(f"{name}: {label}", aim, own, lambda e, c=column: by_family(e, c))
 
+        def ratio(each):
+            return (each["error"] / each["imputer_error"]).median()
+
         def no_larger(each):
             return (each["error"] <= each["imputer_error"]).mean()
+
+        found.add(f"{name}: error / imputer's, median of tables", "1", own, ratio)
 
         found.add(f"{name}: tables with no larger error", "", own, no_larger)
 

@@ -102,10 +102,10 @@ def sample(is_outlier, n_rows=MAX_ROWS):
     return np.sort(np.r_[outliers[:n_outliers], inliers[: n_rows - n_outliers]])
 
 
-def first_of(tables, group):
-    """Return the first table of each family or source."""
-    first = {getattr(table, group): table for table in reversed(tables)}
-    return [table for table in tables if first[getattr(table, group)] is table]
+def first_of_sources(tables):
+    """Return the first table of each source, sorted by their sources."""
+    first = {table.source: table for table in reversed(tables)}
+    return [first[source] for source in sorted(first)]
 
 
 def half_of(sources):
