@@ -1,22 +1,47 @@
-"""Encoders for columns of a single kind, with finite numbers as output."""
+"""Encoders for columns of a single kind, with missing values as NaN."""
+
+import datetime
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skim.tables._text import ISO, days_since_1970, parse_dates, parse_numbers, to_text
+from skim.tables._text import (
+    PLAIN,
+    days_since_1970,
+    parse_dates,
+    parse_numbers,
+    to_text,
+)
 
 MIN_UNREADABLE = 10  # fewer unreadable numbers than this are never an error
 RARE_SHARE = 0.01  # rarer levels are grouped
+MANY_GAPS = 0.5  # where more is missing, a gap is no evidence
+FEW_LEVELS = 20  # levels whose texts are kept, and so many that a new one is news
+BEYOND = 100.0  # ranges between an infinite value and the most extreme finite one
 DAY_PARTS = ("day", "weekday", "hour")
+WEEKDAYS = (
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
+)  # fmt: skip
+MAX_DIGITS = 6  # significant digits of numbers with a fraction
+DAY_0 = datetime.date(1970, 1, 1).toordinal()
 
 
 class ColumnsEncoder(TransformerMixin, BaseEstimator):
     """Base class of encoders that handle each column on its own.
 
     Subclasses implement `_learn`, which returns the feature suffixes of a column and
-    what to remember about it (plain values and arrays), and `_encode`, which writes
-    the features.
+    what to remember about it (plain values and arrays); `_encode`, which writes the
+    features and returns which values are missing; and `_describe`.
+
+    Parameters
+    ----------
+    names : list of str
+        For each column, its name in error messages.
+    forms : list of dict
+        For each column, how its text is written.
+    flag : bool
+        Whether missing values get a feature of their own.
 
     Attributes
     ----------
@@ -24,11 +49,20 @@ class ColumnsEncoder(TransformerMixin, BaseEstimator):
         For each column, the suffixes that its feature names add to its own name.
     """
 
+    def __init__(self, names, forms, flag):
+        self.names = names
+        self.forms = forms
+        self.flag = flag
+
     def fit(self, X, y=None):
         """Fit to a DataFrame, column by column."""
-        columns = [self._learn(X.iloc[:, j], j) for j in range(X.shape[1])]
-        self.suffixes_ = [suffixes for suffixes, _ in columns]
-        self.learned_ = [learned for _, learned in columns]
+        self.suffixes_, self.learned_ = [], []
+        for j in range(X.shape[1]):
+            suffixes, learned = self._learn(X.iloc[:, j], j)
+            missing = is_missing(X.iloc[:, j])
+            flagged = self.flag and has_news(missing)
+            self.suffixes_.append(suffixes + ["_missing"] * flagged)
+            self.learned_.append(learned)
         return self
 
     def transform(self, X):
@@ -36,14 +70,31 @@ class ColumnsEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         ends = np.cumsum([len(suffixes) for suffixes in self.suffixes_])
         out = np.zeros((len(X), ends[-1]))
-        for j, (learned, end) in enumerate(zip(self.learned_, ends, strict=True)):
-            features = out[:, end - len(self.suffixes_[j]) : end]
-            self._encode(X.iloc[:, j], j, learned, features)
+        for j, (suffixes, end) in enumerate(zip(self.suffixes_, ends, strict=True)):
+            column, features = X.iloc[:, j], out[:, end - len(suffixes) : end]
+            if suffixes[-1] == "_missing":
+                features[:, -1] = is_missing(column)
+                features = features[:, :-1]
+            if features.shape[1]:
+                self._encode(column, j, self.learned_[j], features)
         return out
+
+    def describe(self, j, k, value):
+        """Return the text of a value of the k-th feature of the j-th column."""
+        if np.isnan(value):
+            return "missing"
+        if self.suffixes_[j][k] == "_missing":
+            return "missing" if value >= 0.5 else "present"
+        return self._describe(j, k, value)
 
     def parsed(self, column, j):
         """Return the j-th column with its text parsed."""
         return column
+
+    def unseen(self, column, j):
+        """Return which values of the j-th column are unheard of."""
+        lost = np.isnan(self.parsed(column, j).to_numpy(np.float64, na_value=np.nan))
+        return lost & ~is_missing(column)
 
     def get_feature_names_out(self, input_features):
         """Return the names of the features."""
@@ -58,46 +109,64 @@ class ColumnsEncoder(TransformerMixin, BaseEstimator):
 
 
 class NumberEncoder(ColumnsEncoder):
-    """Impute missing numbers by the median and flag them.
-
-    In a column without missing values during `fit`, a missing value becomes a number
-    beyond the largest.
-
-    Parameters
-    ----------
-    decimals : list of {".", ","}
-        For each column, the decimal separator of numbers in text.
-    names : list of str
-        For each column, its name in error messages.
-    """
-
-    def __init__(self, decimals, names):
-        self.decimals = decimals
-        self.names = names
+    """Encode numbers as they are, and infinite ones as numbers far beyond the rest."""
 
     def parsed(self, column, j):
+        import pandas as pd
+
         if column.dtype.kind in "iufb":
             return column
-        return to_numbers(column, self.decimals[j])
+        return pd.Series(to_numbers(column, self.forms[j]), index=column.index)
 
     def _learn(self, column, j):
-        values = to_numbers(column, self.decimals[j])
-        suffixes = ["", "_missing"] if np.isnan(values).any() else [""]
-        return suffixes, _fill(values)
+        import pandas as pd
 
-    def _encode(self, column, j, fill, out):
-        values = to_numbers(column, self.decimals[j])
-        missing = np.isnan(values)
-        self._check_readable(column, j, missing)
-        out[:, 0] = np.where(missing, fill, values)
-        if out.shape[1] > 1:
-            out[:, 1] = missing
+        values = to_numbers(column, self.forms[j])
+        finite = values[np.isfinite(values)]
+        limit = np.finfo(np.float64).max
+        with np.errstate(over="ignore"):
+            reach = BEYOND * (finite.max() - finite.min())
+            ends = [finite.min() - reach, finite.max() + reach]
+        form = self.forms[j]
+        learned = {
+            "infinite": [float(np.clip(end, -limit, limit)) for end in ends],
+            "n_decimals": n_decimals(finite),
+            "is_boolean": bool(pd.api.types.is_bool_dtype(column.dtype)),
+            "is_duration": bool(form.get("is_duration"))
+            or bool(pd.api.types.is_timedelta64_dtype(column.dtype)),
+        }
+        return [""], learned
+
+    def _encode(self, column, j, learned, out):
+        values = to_numbers(column, self.forms[j])
+        self._check_readable(column, j, np.isnan(values))
+        low, high = learned["infinite"]
+        infinite = np.isinf(values)
+        values[infinite] = np.where(values[infinite] < 0, low, high)
+        out[:, 0] = values
+
+    def _describe(self, j, k, value):
+        learned, form = self.learned_[j], self.forms[j]
+        low, high = learned["infinite"]
+        if low == high:
+            low, high = -np.inf, np.inf
+        if not low < value < high:
+            return "-inf" if value <= low else "inf"
+        if learned["is_boolean"]:
+            return str(bool(value >= 0.5))
+        if learned["is_duration"]:
+            return duration_text(value)
+        text = number_text(value, learned["n_decimals"])
+        if form.get("decimal") == ",":
+            text = text.replace(".", ",")
+        sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
+        return sign + form.get("template", "{}").replace("{}", digits)
 
     def _check_readable(self, column, j, missing):
         """Raise if most of the text in a column is not numeric."""
-        if column.dtype.kind in "iufb":
+        if column.dtype.kind in "iufb" or not missing.any():
             return
-        present = column.notna().to_numpy(bool)
+        present = ~is_missing(column)
         lost = missing & present
         n_lost, n_values = int(lost.sum()), int(present.sum())
         if n_lost >= MIN_UNREADABLE and n_lost > n_values / 2:
@@ -109,7 +178,7 @@ class NumberEncoder(ColumnsEncoder):
 
 
 class CategoryEncoder(ColumnsEncoder):
-    """One-hot encode levels, with one feature for rare levels and one for missing.
+    """One-hot encode levels, with one feature for rare levels.
 
     A level not seen during `fit` counts as rare. If there were no rare levels, all
     features are -1, because all zeros would be too easy to reconstruct.
@@ -118,159 +187,233 @@ class CategoryEncoder(ColumnsEncoder):
     def _learn(self, column, j):
         text = to_text(column)
         counts = text.value_counts()
+        if len(counts) < 2:
+            return [], {"levels": counts.index.tolist(), "rare": []}
         common = counts.index[counts >= RARE_SHARE * len(text)]
         levels = sorted(common.tolist())
-        suffixes = [f"_{level}" for level in levels]
-        special = []
-        if len(levels) < len(counts):
-            special.append("rare")
-        if text.isna().any():
-            special.append("missing")
-        suffixes += [f"_({name})" for name in special]
-        return suffixes, {"levels": levels, "special": special}
+        rare = sorted(set(counts.index.tolist()) - set(levels))
+        suffixes = [f"_{level}" for level in levels] + ["_(rare)"] * bool(rare)
+        return suffixes, {"levels": levels, "rare": rare}
 
     def _encode(self, column, j, learned, out):
         import pandas as pd
 
-        levels, special = learned["levels"], learned["special"]
+        levels = learned["levels"]
         text = to_text(column)
         place = pd.Index(levels, dtype="string").get_indexer(text)
-        missing = text.isna().to_numpy(bool)
-        if "rare" in special:
-            place[place < 0] = len(levels) + special.index("rare")
-        place[missing] = -1
-        if "missing" in special:
-            place[missing] = len(levels) + special.index("missing")
+        if learned["rare"]:
+            place[place < 0] = len(levels)
         unknown = place < 0
         out[unknown] = -1.0
         out[~unknown, place[~unknown]] = 1.0
+        out[text.isna().to_numpy(bool)] = np.nan
+
+    def _describe(self, j, k, value):
+        levels = self.learned_[j]["levels"]
+        level = levels[k] if k < len(levels) else "a rare level"
+        return level if value >= 0.5 else f"not {level}"
+
+    def unseen(self, column, j):
+        """Return which values of the j-th column were not seen in `fit`."""
+        learned = self.learned_[j]
+        text = to_text(column)
+        return (
+            text.notna() & ~text.isin(learned["levels"] + learned["rare"])
+        ).to_numpy(bool)
 
 
 class FrequencyEncoder(ColumnsEncoder):
     """Encode values by the logarithm of their frequency.
 
     Values are stored as hashes, so long text takes little memory. A value not seen
-    during `fit` counts as seen once.
+    during `fit` counts as rarer than any that was.
     """
 
     def _learn(self, column, j):
-        hashes, counts = np.unique(_hashes(column), return_counts=True)
-        repeated = counts > 1
+        counts = to_text(column).value_counts()
+        n_known = int(counts.sum())
+        hashes = _hashes(counts.index)
+        order = np.argsort(hashes)
+        logs = np.log(counts.to_numpy(np.float64) / n_known)
+        # The most common levels; equally common ones in alphabetical order.
+        common = counts.iloc[: 10 * FEW_LEVELS]
+        common = sorted(zip(-common.to_numpy(np.int64), common.index, strict=True))
+        common = common[:FEW_LEVELS]
         learned = {
-            "hashes": hashes[repeated],
-            "logs": np.log(counts[repeated] / len(column)),
-            "once": -np.log(len(column)),
+            "hashes": hashes[order],
+            "logs": logs[order],
+            "unseen": float(np.log(0.5 / n_known)),
+            "texts": [str(text) for _, text in common],
+            "text_logs": np.log([-count / n_known for count, _ in common]),
         }
-        return ["_frequency"], learned
+        return ["_frequency"] if len(counts) > 1 else [], learned
 
     def _encode(self, column, j, learned, out):
-        known = learned["hashes"]
-        out[:, 0] = learned["once"]
-        if len(known):
-            hashes = _hashes(column)
-            place = np.searchsorted(known, hashes).clip(max=len(known) - 1)
-            found = known[place] == hashes
-            out[found, 0] = learned["logs"][place[found]]
+        text = to_text(column)
+        place, found = self._places(text, learned)
+        out[:, 0] = np.where(found, learned["logs"][place], learned["unseen"])
+        out[text.isna().to_numpy(bool), 0] = np.nan
+
+    def _places(self, text, learned):
+        known, hashes = learned["hashes"], _hashes(text.fillna(""))
+        place = np.searchsorted(known, hashes).clip(max=len(known) - 1)
+        return place, known[place] == hashes
+
+    def _describe(self, j, k, value):
+        learned = self.learned_[j]
+        logs = learned["text_logs"]
+        if value < (learned["unseen"] + learned["logs"].min()) / 2:
+            return "a new value"
+        if value < logs[-1] - 1e-9 and len(learned["logs"]) > len(logs):
+            others = np.unique(learned["logs"][learned["logs"] < logs[-1]])
+            if len(others) and np.abs(others - value).min() < logs[-1] - value:
+                return "a rare value"
+        return learned["texts"][int(np.argmin(np.abs(logs - value)))]
+
+    def unseen(self, column, j):
+        """Return which values were not seen in `fit`, if there were few levels."""
+        learned = self.learned_[j]
+        if len(learned["hashes"]) > FEW_LEVELS:
+            return np.zeros(len(column), bool)
+        text = to_text(column)
+        _, found = self._places(text, learned)
+        return ~found & text.notna().to_numpy(bool)
 
 
 class DateEncoder(ColumnsEncoder):
-    """Encode dates as day, weekday and hour, and flag missing ones.
+    """Encode dates as day, weekday and hour.
 
     Days are counted from 1970. A day outside the period of the training data counts
     as its first or last day, unless it is further away than the period is long.
-
-    Parameters
-    ----------
-    formats : list of str
-        For each column, the format of dates in text.
     """
-
-    def __init__(self, formats):
-        self.formats = formats
 
     def parsed(self, column, j):
         import pandas as pd
 
-        return pd.to_datetime(to_days(column, self.formats[j]), unit="D")
+        days = to_days(column, self.forms[j])
+        dates = pd.to_datetime(days, unit="D", errors="coerce")
+        return pd.Series(dates, index=column.index)
+
+    def unseen(self, column, j):
+        """Return which values of the j-th column are not dates."""
+        return np.isnan(to_days(column, self.forms[j])) & ~is_missing(column)
 
     def _learn(self, column, j):
-        days = to_days(column, self.formats[j])
+        days = to_days(column, self.forms[j])
         parts = varying_parts(days)
         learned = {
             "first": float(np.floor(np.nanmin(days))),
             "last": float(np.floor(np.nanmax(days))),
             "parts": parts,
-            "fills": [_fill(_part(days, part)) for part in parts],
         }
-        suffixes = [f"_{part}" for part in parts]
-        return suffixes + ["_missing"] * bool(np.isnan(days).any()), learned
+        return [f"_{part}" for part in parts], learned
 
     def _encode(self, column, j, learned, out):
-        days = to_days(column, self.formats[j])
-        missing = np.isnan(days)
+        days = to_days(column, self.forms[j])
         first, last = learned["first"], learned["last"]
         reach = last - first
-        parts = zip(learned["parts"], learned["fills"], strict=True)
-        for k, (part, fill) in enumerate(parts):
+        for k, part in enumerate(learned["parts"]):
             values = _part(days, part)
             if part == "day":
                 later = np.maximum(np.minimum(values, last), values - reach)
                 values = np.minimum(np.maximum(later, first), later + reach)
-            out[:, k] = np.where(missing, fill, values)
-        if out.shape[1] > len(learned["parts"]):
-            out[:, -1] = missing
+            out[:, k] = values
+
+    def _describe(self, j, k, value):
+        part = self.learned_[j]["parts"][k]
+        if part == "day":
+            last = datetime.date.max.toordinal()
+            day = int(np.clip(round(value) + DAY_0, 1, last))
+            return datetime.date.fromordinal(day).isoformat()
+        if part == "weekday":
+            return WEEKDAYS[round(float(np.clip(value, 0, 6)))]
+        minutes = round(float(np.clip(value, 0, 24)) * 60)
+        return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
-def to_numbers(column, decimal):
-    """Return the numbers in a column, NaN for missing and infinite values."""
+def is_missing(column):
+    """Return which values of a column are missing, marks such as "n/a" included."""
+    if column.dtype.kind in "iufbmM":
+        return column.isna().to_numpy(bool)
+    return to_text(column).isna().to_numpy(bool)
+
+
+def has_news(missing):
+    """Whether gaps tell something: there are some, but not in most rows."""
+    return bool(missing.any() and missing.mean() <= MANY_GAPS)
+
+
+def to_numbers(column, form=PLAIN):
+    """Return the numbers in a column as an array, NaN where there is none."""
     import pandas as pd
 
     if pd.api.types.is_timedelta64_dtype(column.dtype):
-        numbers = column.dt.total_seconds().to_numpy(np.float64)
-    elif pd.api.types.is_numeric_dtype(column.dtype):
-        numbers = column.to_numpy(np.float64, na_value=np.nan)
-    else:
-        text = to_text(column)
-        words = text.str.lower().map({"true": 1.0, "false": 0.0})
-        numbers = words.to_numpy(np.float64, na_value=np.nan)
-        if np.isnan(numbers).any():
-            parsed = parse_numbers(text, decimal)
-            numbers = np.where(np.isnan(numbers), parsed, numbers)
-    return np.where(np.isfinite(numbers), numbers, np.nan)
+        return column.dt.total_seconds().to_numpy(np.float64, copy=True)
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column.to_numpy(np.float64, na_value=np.nan, copy=True)
+    text = to_text(column)
+    numbers = parse_numbers(text, form or PLAIN)
+    lost = np.isnan(numbers) & text.notna().to_numpy(bool)
+    if lost.any():
+        words = {"true": 1.0, "false": 0.0, "inf": np.inf, "-inf": -np.inf}
+        words |= {"infinity": np.inf, "-infinity": -np.inf}
+        read = text[lost].str.lower().map(words)
+        numbers[lost] = read.to_numpy(np.float64, na_value=np.nan)
+    return numbers
 
 
-def to_days(column, date_format):
+def to_days(column, form):
     """Return the dates in a column as days since 1970, NaN where missing."""
     import pandas as pd
 
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return days_since_1970(column)
-    text = to_text(column)
-    days = parse_dates(text, date_format)
-    lost = np.isnan(days) & text.notna().to_numpy(bool)
-    if lost.any() and date_format != ISO:
-        days[lost] = parse_dates(text[lost], ISO)
-    return days
+    return parse_dates(to_text(column), form)
 
 
 def varying_parts(days):
-    """Return the date parts that are not constant."""
-    days = days[np.isfinite(days)]
-    return [part for part in DAY_PARTS if np.ptp(_part(days, part)) > 0]
+    """Return the date parts that are not constant.
 
-
-def _fill(values):
-    """Return the value to impute: the median if any value is missing.
-
-    Otherwise missing values are unheard of, and get a number far beyond the largest.
+    The weekday of the first of a month says nothing.
     """
-    present = values[~np.isnan(values)]
-    if len(present) < len(values):
-        return float(np.median(present))
-    largest, smallest = float(present.max()), float(present.min())
-    with np.errstate(over="ignore"):
-        beyond = largest + (np.float64(largest) - smallest or 1.0)
-    return float(min(beyond, np.finfo(np.float64).max))
+    days = days[np.isfinite(days)]
+    parts = [part for part in DAY_PARTS if np.ptp(_part(days, part)) > 0]
+    whole = np.floor(days).astype("datetime64[D]")
+    if "weekday" in parts and (whole == whole.astype("datetime64[M]")).all():
+        parts.remove("weekday")
+    return parts
+
+
+def n_decimals(values):
+    """Return how many decimals numbers have, as far as a sample shows."""
+    sample = np.abs(values[:: max(len(values) // 1000, 1)])
+    sample = sample[sample < 1e15]
+    for n in range(10):
+        if (np.abs(sample - sample.round(n)) <= 1e-9 * np.maximum(sample, 1e-3)).all():
+            return n
+    return 10
+
+
+def number_text(value, n_decimals):
+    """Write a number with at most so many decimals."""
+    if abs(value) >= 1e15:
+        return f"{value:.6g}"
+    if n_decimals and value:
+        digits = int(np.floor(np.log10(abs(value)))) + 1
+        n_decimals = min(n_decimals, max(MAX_DIGITS - digits, 0))
+    text = f"{value:.{n_decimals}f}"
+    text = text.rstrip("0").rstrip(".") if n_decimals else text
+    return "0" if text in ("-0", "") else text
+
+
+def duration_text(seconds):
+    """Write a duration as hours, minutes and seconds."""
+    sign, seconds = "-" * (seconds < 0), abs(seconds)
+    whole = int(seconds)
+    fraction = f"{seconds - whole:.3f}"[1:].rstrip("0").rstrip(".")
+    minutes, whole = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{sign}{hours}:{minutes:02d}:{whole:02d}{fraction}"
 
 
 def _part(days, part):
@@ -282,7 +425,7 @@ def _part(days, part):
     return np.round((days - whole) * 24, 6)  # equal hours on different days are equal
 
 
-def _hashes(column):
+def _hashes(text):
     import pandas as pd
 
-    return pd.util.hash_array(to_text(column).fillna("").astype(object).to_numpy())
+    return pd.util.hash_array(text.astype(object).to_numpy())

@@ -5,13 +5,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skim.tables._columns import to_days, to_numbers, varying_parts
-from skim.tables._text import ISO, find_date_format, find_decimal, to_text
+from skim.tables._columns import (
+    has_news,
+    is_missing,
+    to_days,
+    to_numbers,
+    varying_parts,
+)
+from skim.tables._text import ISO_DATES, MOST, PLAIN, find_dates, find_numbers, to_text
 
 MANY_DISTINCT = 0.9  # share of distinct values in a column that is named like an ID
 MIN_COUNTING = 5  # fewer consecutive integers may be a coincidence
-FREE_TEXT = 50  # mean length of text that is too long for an identifier
 ID_WORDS = {"id", "uuid", "guid"}
+
+# Mean length, and mean number of words, of text that is too long for a name.
+LONG_TEXT = 50
+MANY_WORDS = 8
 
 
 class ColumnDecision(NamedTuple):
@@ -24,7 +33,7 @@ class ColumnDecision(NamedTuple):
     treatment : str
         "number", "category", "frequency", "date", "identifier" or "dropped".
     reason : str
-        Why, in a few words.
+        Why, in a few words. For a constant column, it contains the constant.
     """
 
     column: str
@@ -32,15 +41,39 @@ class ColumnDecision(NamedTuple):
     reason: str
 
 
+class Rules(NamedTuple):
+    """The parameters of the encoder that decisions depend on."""
+
+    max_levels: int = 0
+    missing: str = "unknown"
+    dates: str = "auto"
+
+
 class Outcome(NamedTuple):
-    """A treatment, its reason, and the decimal separator or date format of the text."""
+    """A decision on a column, and what else to remember.
+
+    Attributes
+    ----------
+    treatment, reason : str
+    form : dict
+        How numbers or dates in text are written.
+    constant : str or None
+        The only value of a column, empty if it has none; None for other columns.
+    warning : str
+        What the user should know, if anything.
+    """
 
     treatment: str
     reason: str
-    written: str = ""
+    form: dict = {}
+    constant: str | None = None
+    warning: str = ""
 
 
-def decide(column, name, max_levels):
+NO_VALUES = Outcome("dropped", "no values", constant="")
+
+
+def decide(column, name, rules):
     """Return the outcome for a column, whose name may suggest an identifier."""
     import pandas as pd
 
@@ -49,28 +82,32 @@ def decide(column, name, max_levels):
         return Outcome("dropped", "contains lists or objects")
     dtype = column.dtype
     if column.isna().all():
-        return Outcome("dropped", "no values")
+        return NO_VALUES
     if pd.api.types.is_bool_dtype(dtype):
-        return _number(column, ".", "true or false", max_levels)
+        return _number(column, "true or false", rules)
     if pd.api.types.is_datetime64_any_dtype(dtype):
-        return _date(column, ISO, "dates", max_levels)
+        return _date(column, ISO_DATES, "dates", rules)
     if pd.api.types.is_timedelta64_dtype(dtype):
-        return _number(column, ".", "durations, in seconds", max_levels)
+        return _number(column, "durations, in seconds", rules)
     if pd.api.types.is_numeric_dtype(dtype):
-        found = _identifier(column, name, max_levels)
-        return found or _number(column, ".", "numbers", max_levels)
-    return _text(column, name, max_levels)
+        found = _identifier(column, name, rules)
+        return found or _number(column, "numbers", rules)
+    return _text(column, name, rules)
 
 
-def decide_category(column, max_levels):
+def decide_category(column, rules):
     """Return the outcome for a categorical column."""
     text = to_text(column)
-    n_levels = text.nunique()
-    gaps = _gaps(text.isna())
-    if n_levels + bool(gaps) < 2:
-        return Outcome("dropped", "constant" if n_levels else "no values")
-    treatment = "category" if n_levels <= max_levels else "frequency"
-    return Outcome(treatment, f"{n_levels:,} level{'s' * (n_levels > 1)}{gaps}")
+    levels, missing = text.dropna().unique(), text.isna().to_numpy(bool)
+    if not len(levels):
+        return NO_VALUES
+    if len(levels) == 1 and not (rules.missing == "evidence" and has_news(missing)):
+        return Outcome(
+            "dropped", f"constant: {levels[0]}{_gaps(missing)}", constant=levels[0]
+        )
+    treatment = "category" if len(levels) <= rules.max_levels else "frequency"
+    n_levels = f"{len(levels):,} level{'s' * (len(levels) > 1)}"
+    return Outcome(treatment, f"{n_levels}{_gaps(missing)}")
 
 
 def _plain(column):
@@ -94,38 +131,80 @@ def _plain(column):
     return column
 
 
-def _text(column, name, max_levels):
+def _text(column, name, rules):
     import pandas as pd
 
     text = to_text(column)
     if text.isna().all():
-        return Outcome("dropped", "no values")
-    decimal = find_decimal(text)
-    if decimal:
-        numbers = pd.Series(to_numbers(text, decimal))
-        what = "numbers in text" + " with a decimal comma" * (decimal == ",")
-        found = _identifier(numbers, name, max_levels)
-        return found or _number(text, decimal, what, max_levels)
-    date_format = find_date_format(text)
-    if date_format:
-        return _date(text, date_format, "dates in text", max_levels)
-    if len(text) > 1 and text.is_unique:
-        if text.str.len().mean() > FREE_TEXT:
-            return Outcome("dropped", "free text, all different")
-        return Outcome("identifier", "all different")
-    return _named_identifier(text, name) or decide_category(text, max_levels)
+        return NO_VALUES
+    numbers = find_numbers(text)
+    if numbers.form:
+        values = pd.Series(to_numbers(text, numbers.form))
+        found = _identifier(values, name, rules)
+        return found or _number(text, numbers.what, rules, numbers)
+    dates = find_dates(text, rules.dates)
+    if dates.form:
+        return _date(text, dates.form, dates.what, rules, dates)
+    outcome = (
+        _nearly_unique(text)
+        or _named_identifier(text, name)
+        or decide_category(text, rules)
+    )
+    nearest, kind = max(
+        (numbers, "numbers"), (dates, "dates"), key=lambda f: f[0].share
+    )
+    if outcome.treatment in ("category", "frequency") and nearest.share > MOST:
+        warning = (
+            f"{nearest.share:.0%} of the values are {kind}, but it is encoded as a "
+            f"category because of {nearest.n_obstacles:,} others, such as "
+            f"{nearest.obstacle!r}"
+        )
+        outcome = outcome._replace(warning=warning)
+    return outcome
 
 
-def _identifier(numbers, name, max_levels):
+def _nearly_unique(text):
+    """Return the outcome for text whose values hardly repeat, else None.
+
+    Where the value of a typical row occurs only a few times, being rare is nothing
+    special, and the repeated values would stand out. How many times are few grows
+    with the logarithm of the number of rows.
+    """
+    present = text.dropna()
+    n = len(present)
+    counts = present.value_counts()
+    few = max(1, int(np.log10(n)))
+    n_rare_rows = int(counts[counts <= few].sum())
+    if n < 2 or n_rare_rows <= n / 2:
+        return None
+    if len(counts) == n:
+        how = "all different"
+    else:
+        how = f"{len(counts):,} values in {n:,} rows"
+    gaps = _gaps(text.isna())
+    sample = present.iloc[:: max(n // 1000, 1)]
+    if sample.str.len().mean() > LONG_TEXT or (
+        sample.str.count(r"\s+").mean() + 1 > MANY_WORDS
+    ):
+        return Outcome(
+            "dropped",
+            f"free text, {how}{gaps}; skim.embedding.TextEmbedder turns it into "
+            "features",
+        )
+    return Outcome("identifier", f"{how}{gaps}")
+
+
+def _identifier(numbers, name, rules):
     """Return the outcome for numbers that are identifiers or codes, else None."""
-    values = to_numbers(numbers, ".")
-    if np.isnan(values).any() or not (values == np.floor(values)).all():
+    values = to_numbers(numbers)
+    if not np.isfinite(values).all() or not (values == np.floor(values)).all():
         return None
     if _counts_up(values):
         return Outcome("identifier", "counts up")
     outcome = _named_identifier(numbers, name)
     if outcome is None and _is_id_name(name) and values.min() < values.max():
-        outcome = decide_category(numbers, max_levels)
+        text = to_text(numbers)
+        outcome = _nearly_unique(text) or decide_category(text, rules)
         outcome = outcome._replace(reason=f"named like a code; {outcome.reason}")
     return outcome
 
@@ -150,25 +229,37 @@ def _is_id_name(name):
     return any(word.lower() in ID_WORDS for word in words)
 
 
-def _number(column, decimal, what, max_levels):
-    values = to_numbers(column, decimal)
-    missing = np.isnan(values)
-    if missing.all():
-        return Outcome("dropped", "no finite values")
-    if np.nanmin(values) == np.nanmax(values):
-        return decide_category(column, max_levels)
-    return Outcome("number", f"{what}{_gaps(missing)}", decimal)
+def _number(column, what, rules, found=None):
+    form = found.form if found else PLAIN
+    values = to_numbers(column, form)
+    finite = np.isfinite(values)
+    if not finite.any():
+        return Outcome("dropped", "no finite values", constant="")
+    if values[finite].min() == values[finite].max():
+        return decide_category(column, rules)
+    n_infinite = int(np.isinf(values).sum())
+    notes = f"; {n_infinite:,} infinite" if n_infinite else ""
+    notes += _obstacles(found) + _gaps(is_missing(column))
+    return Outcome("number", what + notes, form)
 
 
-def _date(column, date_format, what, max_levels):
-    days = to_days(column, date_format)
-    missing = np.isnan(days)
-    if missing.all():
-        return Outcome("dropped", "no values")
+def _date(column, form, what, rules, found=None):
+    days = to_days(column, form)
+    if np.isnan(days).all():
+        return NO_VALUES
     parts = varying_parts(days)
     if not parts:
-        return decide_category(column, max_levels)
-    return Outcome("date", f"{what}: {', '.join(parts)}{_gaps(missing)}", date_format)
+        return decide_category(column, rules)
+    notes = _obstacles(found) + _gaps(is_missing(column))
+    reason = f"{what}: {', '.join(parts)}{notes}"
+    return Outcome("date", reason, form, warning=found.warning if found else "")
+
+
+def _obstacles(found):
+    """Return a note on values that are not what the others are."""
+    if not found or not found.n_obstacles:
+        return ""
+    return f"; {found.n_obstacles:,} unreadable, such as {found.obstacle!r}"
 
 
 def _gaps(missing):

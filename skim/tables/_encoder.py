@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.compose import ColumnTransformer
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _check_feature_names_in,
     check_is_fitted,
@@ -25,40 +26,53 @@ from skim.tables._columns import (
     FrequencyEncoder,
     NumberEncoder,
 )
-from skim.tables._decide import ColumnDecision, Outcome, decide, decide_category
+from skim.tables._decide import ColumnDecision, Outcome, Rules, decide, decide_category
+from skim.tables._text import to_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
+ENCODERS = {
+    "number": NumberEncoder,
+    "date": DateEncoder,
+    "category": CategoryEncoder,
+    "frequency": FrequencyEncoder,
+}
+
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode the columns of a table as finite numbers.
+    r"""Encode the columns of a table as numbers.
 
     How a column is encoded is decided in `fit`. The rules do not depend on the order
     of the rows, and the first one that applies wins:
 
     - No values, or a single value: dropped.
-    - Booleans, numbers, and text that is numeric in at least 90% of the rows: a
-      number. Decimal commas, thousands separators, currency and percent signs are
-      understood. Missing values are imputed by the median and flagged by an extra
-      feature; values that are infinite or not numeric count as missing.
+    - Booleans, numbers, durations, and text with numbers in at least 90% of the rows:
+      a number. Decimal commas, thousands separators, percent signs, currencies,
+      units, multiples such as "5K", and negative numbers in parentheses are
+      understood. Units are converted if a column has several that measure the same.
+      An infinite number becomes one far beyond all others. Text that is not numeric
+      counts as missing; the reason of the decision gives an example.
     - Consecutive integers without repetition, and columns with "id", "uuid" or "guid"
       in their name whose values hardly ever repeat: an identifier, which is not a
       feature. Integers with such a name whose values do repeat are categories.
     - Dates, and text with dates in at least 90% of the rows: the day, the weekday and
       the hour, unless constant.
-    - Text that is different in every row: an identifier, which is not a feature.
-    - Other text: the logarithm of the frequency of each value, with missing as a
-      value of its own. With at most `max_levels` levels, the text is one-hot encoded
-      instead; levels in less than 1% of the rows share a feature, and missing values
-      get one.
+    - Text most of whose rows have a value that occurs only once, or at most
+      :math:`\log_{10} n` times in `n` rows: an identifier, or, if it is long, free
+      text, which is dropped. Rarity would mean nothing there.
+    - Other text: the logarithm of the frequency of each value. With at most
+      `max_levels` levels, the text is one-hot encoded instead; levels in less than 1%
+      of the rows share a feature.
 
-    Values that were not seen in `fit` look unusual to a detector. An unknown level
-    counts as seen once, or as rare if the column is one-hot encoded (if it had no
-    rare levels, all its features are -1). A missing number in a column that had none
-    missing becomes a number beyond the largest. Dates get some leeway, because new
-    rows tend to be later than the training data: a day after the last one counts as
-    the last one, unless it is further away than the training period is long.
+    Missing values are NaN, which the detectors of skim treat as unknown.
+
+    Values that were not seen in `fit` look unusual to a detector: an unknown level
+    counts as rarer than all others, or as rare if the column is one-hot encoded (if
+    it had no rare levels, all its features are -1). Dates get some leeway, because
+    new rows tend to be later than the training data: a day after the last one counts
+    as the last one, unless it is further away than the training period is long.
+    New values in columns that are no features are told by :meth:`unseen_values`.
 
     Read more in the :doc:`User Guide </command_line>`.
 
@@ -77,6 +91,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Text with at most this many levels is one-hot encoded. One-hot features
         easily distract an outlier detector: rows of an ordinary category may come
         out as more unusual than a row with an absurd number.
+
+    missing : {"unknown", "evidence"}, default="unknown"
+        What a missing value means. If "evidence", a row can be an outlier because
+        values are missing: columns with missing values get an additional feature that
+        flags them, unless more than half of their values are missing.
+
+    dates : {"auto", "day first", "month first"}, default="auto"
+        How to read dates such as 3/4/2024. If "auto", the order is inferred from the
+        column; if it cannot be told, there is a warning.
 
     Attributes
     ----------
@@ -109,22 +132,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ...     {
     ...         "order": [101, 102, 103, 104, 105],
     ...         "country": ["DE", "FR", "DE", "FR", "DE"],
-    ...         "price": ["1,50", "2,00", None, "1,75", "980,00"],
+    ...         "price": ["€1,50", "€2,00", None, "€1,75", "€980,00"],
     ...     }
     ... )
     >>> encoder = TableEncoder().set_output(transform="pandas")
     >>> encoder.fit_transform(table).round(2)
-        price  price_missing  country_frequency
-    0    1.50            0.0              -0.51
-    1    2.00            0.0              -0.92
-    2    1.88            1.0              -0.51
-    3    1.75            0.0              -0.92
-    4  980.00            0.0              -0.51
+        price  country_frequency
+    0    1.50              -0.51
+    1    2.00              -0.92
+    2     NaN              -0.51
+    3    1.75              -0.92
+    4  980.00              -0.51
     >>> for decision in encoder.decisions_:
     ...     print(*decision, sep=" | ")
     order | identifier | counts up
     country | frequency | 2 levels
-    price | number | numbers in text with a decimal comma; 20.0% missing
+    price | number | numbers in text with a decimal comma in €; 20.0% missing
+    >>> encoder.describe("price", 1.5), encoder.describe("country_frequency", -0.9)
+    ('€1,5', 'FR')
     """
 
     _parameter_constraints: dict = {
@@ -132,6 +157,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "categorical": ["array-like"],
         "ids": ["array-like"],
         "max_levels": [Interval(Integral, 0, None, closed="left")],
+        "missing": [StrOptions({"unknown", "evidence"})],
+        "dates": [StrOptions({"auto", "day first", "month first"})],
     }
 
     def __init__(
@@ -141,11 +168,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         categorical: Sequence[str | int] = (),
         ids: Sequence[str | int] = (),
         max_levels: int = 0,
+        missing: Literal["unknown", "evidence"] = "unknown",
+        dates: Literal["auto", "day first", "month first"] = "auto",
     ):
         self.drop = drop
         self.categorical = categorical
         self.ids = ids
         self.max_levels = max_levels
+        self.missing = missing
+        self.dates = dates
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike | pd.DataFrame, y: object = None) -> Self:
@@ -168,23 +199,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = self._frame(X, reset=True)
         names = [str(name) for name in self._names_in()]
         requested = self._requested(names)
-        outcomes = [
-            requested.get(name) or decide(table.iloc[:, j], name, self.max_levels)
-            for j, name in enumerate(names)
-        ]
-        for j in self._positions(self.categorical, names, "categorical"):
-            if names[j] not in requested:
-                outcomes[j] = decide_category(table.iloc[:, j], self.max_levels)
+        categorical = self._positions(self.categorical, names, "categorical")
+        rules = Rules(self.max_levels, self.missing, self.dates)
+        outcomes = []
+        for j, name in enumerate(names):
+            column = table.iloc[:, j]
+            if name in requested:
+                outcomes.append(requested[name])
+            elif j in categorical:
+                outcomes.append(decide_category(column, rules))
+            else:
+                outcomes.append(decide(column, name, rules))
+            if outcomes[-1].warning:
+                warnings.warn(f"Column {name!r}: {outcomes[-1].warning}.", stacklevel=2)
         self.decisions_ = [
             ColumnDecision(name, outcome.treatment, outcome.reason)
             for name, outcome in zip(names, outcomes, strict=True)
         ]
-        transformer = _column_transformer(outcomes, names)
+        transformer = _column_transformer(outcomes, names, self.missing == "evidence")
         if not transformer.transformers:
             why = "; ".join(f"{d.column}: {d.reason}" for d in self.decisions_[:5])
             more = "; ..." if len(self.decisions_) > 5 else ""
             raise ValueError(f"No column can be used as a feature ({why}{more}).")
         self.transformer_ = transformer.fit(table)
+        self._constants = [
+            (j, outcome.constant)
+            for j, outcome in enumerate(outcomes)
+            if outcome.constant is not None
+        ]
         self.origins_ = np.array(
             [names[j] for j, suffixes in self._columns() for _ in suffixes],
             dtype=object,
@@ -204,16 +246,102 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         X_out : ndarray or DataFrame of shape (n_samples, n_features_out)
-            Finite numbers.
+            Finite numbers, and NaN for missing values.
         """
         check_is_fitted(self)
         return self.transformer_.transform(self._frame(X, reset=False))
 
+    def describe(self, feature: str | int, value: float) -> str:
+        """Write a value of an output feature as the column would have it.
+
+        Parameters
+        ----------
+        feature : str or int
+            Name or position of an output feature.
+
+        value : float
+            An encoded value, or one between them such as an expected value.
+
+        Returns
+        -------
+        text : str
+            A number with the decimals and the unit of the column, a date, a weekday,
+            a time, or a level; for a frequency, the most common level whose frequency
+            is nearest. "missing" for NaN.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skim.tables import TableEncoder
+        >>> days = pd.date_range("2024-01-01", periods=5)
+        >>> encoder = TableEncoder().fit(pd.DataFrame({"paid": days}))
+        >>> encoder.describe("paid_day", 19725.2), encoder.describe("paid_weekday", 3)
+        ('2024-01-03', 'Thursday')
+        """
+        check_is_fitted(self)
+        names = self.get_feature_names_out().tolist()
+        if isinstance(feature, str) and feature not in names:
+            known = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
+            raise ValueError(f"Unknown feature {feature!r}; the features are {known}.")
+        place = names.index(feature) if isinstance(feature, str) else int(feature)
+        places = [
+            (step, j, k)
+            for step, positions in self._steps()
+            for j in range(len(positions))
+            for k in range(len(step.suffixes_[j]))
+        ]
+        step, j, k = places[place]
+        return step.describe(j, k, float(value))
+
+    def unseen_values(self, X: ArrayLike | pd.DataFrame) -> pd.DataFrame:
+        """Find values that the scores cannot do justice to.
+
+        These are other values in columns that were constant or empty in `fit`, new
+        levels in columns with at most 20, and text that is not numeric, or not a
+        date, in columns of numbers or dates.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+            A table with the columns seen during `fit`.
+
+        Returns
+        -------
+        unseen : DataFrame
+            With the columns "row" (the index, or number, of the row), "column" and
+            "value", in the order of the rows.
+        """
+        check_is_fitted(self)
+        table = self._frame(X, reset=False)
+        unseen = {}
+        for j, constant in self._constants:
+            text = to_text(table.iloc[:, j])
+            unseen[j] = (text.notna() & (text != constant)).to_numpy(bool)
+        for step, positions in self._steps():
+            for k, j in enumerate(positions):
+                unseen[j] = step.unseen(table.iloc[:, j], k)
+        cells = [
+            (row, j, value)
+            for j, new in unseen.items()
+            for row, value in zip(
+                np.flatnonzero(new), to_text(table.iloc[new, j]), strict=True
+            )
+        ]
+        rows, columns, values = zip(*sorted(cells), strict=True) if cells else [()] * 3
+        names = np.array([str(name) for name in self._names_in()], dtype=object)
+        pd = import_pandas("Tables need pandas: pip install 'skim-od[cli]'")
+        return pd.DataFrame(
+            {
+                "row": table.index[list(rows)],
+                "column": names[list(columns)],
+                "value": np.array(values, dtype=object),
+            }
+        )
+
     def _parsed(self, X):
         """Return the table with numbers and dates in text parsed."""
         table = self._frame(X, reset=False)
-        for name, _, positions in self.transformer_.transformers:
-            step = self.transformer_.named_transformers_[name]
+        for step, positions in self._steps():
             for k, j in enumerate(positions):
                 table[j] = step.parsed(table.iloc[:, j], k)
         table.columns = [str(name) for name in self._names_in()]
@@ -247,9 +375,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _columns(self):
         """Yield the position and suffixes of each encoded column, in output order."""
-        for name, _, positions in self.transformer_.transformers:
-            step = self.transformer_.named_transformers_[name]
+        for step, positions in self._steps():
             yield from zip(positions, step.suffixes_, strict=True)
+
+    def _steps(self):
+        """Yield the fitted column encoders and the positions of their columns."""
+        for name, _, positions in self.transformer_.transformers:
+            yield self.transformer_.named_transformers_[name], positions
 
     def _names_in(self):
         default = [f"x{j}" for j in range(self.n_features_in_)]
@@ -324,21 +456,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _column_transformer(outcomes, names):
-    def positions(treatment):
-        return [j for j, o in enumerate(outcomes) if o.treatment == treatment]
-
-    numbers, dates = positions("number"), positions("date")
-    decimals = [outcomes[j].written for j in numbers]
-    formats = [outcomes[j].written for j in dates]
-    steps = [
-        ("numbers", NumberEncoder(decimals, [names[j] for j in numbers]), numbers),
-        ("dates", DateEncoder(formats), dates),
-        ("categories", CategoryEncoder(), positions("category")),
-        ("frequencies", FrequencyEncoder(), positions("frequency")),
-    ]
-    transformer = ColumnTransformer([step for step in steps if step[2]])
-    return transformer.set_output(transform="default")
+def _column_transformer(outcomes, names, flag):
+    steps = []
+    for treatment, encoder in ENCODERS.items():
+        chosen = [j for j, o in enumerate(outcomes) if o.treatment == treatment]
+        if chosen:
+            forms = [outcomes[j].form for j in chosen]
+            step = encoder([names[j] for j in chosen], forms, flag)
+            steps.append((treatment, step, chosen))
+    return ColumnTransformer(steps).set_output(transform="default")
 
 
 def _unique(name, taken):

@@ -1,4 +1,9 @@
-"""Parsing text: numbers, dates and missing values."""
+"""Parsing text: numbers, durations, dates and missing values."""
+
+import datetime
+import re
+from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -6,25 +11,38 @@ import numpy as np
 MISSING = ("", "?", "-", "--", "na", "n/a", "#n/a", "nan", "none", "null", "<na>")
 
 ENOUGH = 0.9  # share of the values that must be numbers, or dates
+MOST = 0.5  # share from which it is worth telling why a column is not numbers or dates
 SAMPLE = 1000  # values to try before parsing all of them
 
-AROUND_NUMBERS = r"^[€$£¥]\s*|\s*[€$£¥%]$"
-SPACE = "\\s'’\u00a0\u202f"  # between thousands, with both no-break spaces
-WHOLE = r"(?:\d+|\d{1,3}(?:[%s]\d{3})+)"
-NUMBERS = {
-    ".": rf"[+-]?(?:{WHOLE % (',' + SPACE)}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?",
-    ",": rf"[+-]?(?:{WHOLE % ('.' + SPACE)}(?:,\d*)?|,\d+)(?:[eE][+-]?\d+)?",
-}
-CODE = r"0\d+|\d{19,}"  # digits that are not a number: 00712, a card number
 
-DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y")
-TIMES = ("", " %H:%M", " %H:%M:%S")
-ISO = "ISO8601"
-DATE_FORMATS = (
-    ISO,
-    *(date + time for date in DATES for time in TIMES),
-    *(time.strip() for time in TIMES[1:]),
-)
+class Found(NamedTuple):
+    """What the values of a text column were found to be.
+
+    Attributes
+    ----------
+    form : dict or None
+        How to parse them, None if too few can be parsed.
+    share : float
+        The share of values that can be parsed.
+    what : str
+        What they are, for people.
+    obstacle : str
+        A value that cannot be parsed, if there is one.
+    n_obstacles : int
+        Number of values that cannot be parsed.
+    warning : str
+        What had to be guessed, if anything.
+    """
+
+    form: dict | None
+    share: float
+    what: str = ""
+    obstacle: str = ""
+    n_obstacles: int = 0
+    warning: str = ""
+
+
+NOTHING = Found(None, 0.0)
 
 
 def to_text(column):
@@ -46,51 +64,369 @@ def _without_zero(value):
     return value
 
 
-def find_decimal(text):
-    """Return the decimal separator of numbers in text, None if it is not numeric."""
-    bare = _bare(_sample(text))
-    if bare.str.fullmatch(CODE).any():
-        return None
-    return _most_common(
-        text, NUMBERS, lambda text, decimal: _is_number(_bare(text), decimal)
+def _sample(present):
+    """Return an evenly spaced sample of values."""
+    return present.iloc[:: max(len(present) // SAMPLE, 1)]
+
+
+def _on_unique(text, function):
+    """Apply a function from a list of text to an array, to each distinct value once."""
+    import pandas as pd
+
+    codes, values = pd.factorize(text)
+    if not len(values):
+        return np.full(len(text), np.nan)
+    parsed = np.append(function([str(value) for value in values]), np.nan)
+    return parsed[codes]  # missing values have the code -1
+
+
+# Numbers ---------------------------------------------------------------------------
+
+SPACE = "\\s'’\u00a0\u202f"  # between thousands, with both no-break spaces
+WHOLE = r"(?:\d{1,3}(?:[%s]\d{3})+|\d+)"
+UNSIGNED = {
+    ".": rf"(?:{WHOLE % (',' + SPACE)}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?",
+    ",": rf"(?:{WHOLE % ('.' + SPACE)}(?:,\d*)?|,\d+)(?:[eE][+-]?\d+)?",
+}
+CODE = re.compile(r"0\d+|\d{19,}")  # digits that are not a number: 00712, a card number
+
+CURRENCIES = (
+    "AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF ILS INR JPY KRW MXN NOK NZD PLN RUB "
+    "SEK SGD THB TRY USD ZAR"
+)
+MONEY = rf"[A-Z]{{0,2}}[€$£¥₹₽₩₺]|{CURRENCIES.replace(' ', '|')}|Rs\.?|kr\.?|zł"
+MULTIPLES = {"k": 1e3, "K": 1e3, "thousand": 1e3, "M": 1e6, "mn": 1e6, "mio": 1e6} | {
+    "million": 1e6, "B": 1e9, "bn": 1e9, "billion": 1e9,
+}  # fmt: skip
+NUMBER = {
+    decimal: re.compile(
+        rf"(?P<open>\()?(?P<sign>[+\-−]?)\s*(?P<money>{MONEY})?\s*(?P<open2>\()?"
+        rf"(?P<sign2>[+\-−]?)(?P<digits>{digits})\s*"
+        rf"(?:(?P<multiple>{'|'.join(MULTIPLES)})(?![^\W\d_]|[²³/]))?\s*"
+        r"(?P<unit>[^\d\s.,()+\-:;<>=_#*'’\"&?!\\/|][^\d(),:;]{0,14})?"
+        r"(?(open)\)|)(?(open2)\)|)"
+    )
+    for decimal, digits in UNSIGNED.items()
+}
+
+# Units that can be converted into each other, by their size. Minutes and metres are
+# both "m"; the other units of a column tell which.
+UNITS = (
+    {"mg": 1e-6, "g": 1e-3, "kg": 1.0, "t": 1e3, "lb": 0.45359237, "oz": 0.0283495231},
+    {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3}
+    | {"in": 0.0254, "ft": 0.3048, "mi": 1609.344},
+    {"ml": 1e-3, "cl": 1e-2, "dl": 1e-1, "l": 1.0},
+    {"ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0}
+    | {"h": 3600.0, "d": 86_400.0, "week": 604_800.0},
+    {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12},
+    {"w": 1.0, "kw": 1e3},
+)
+DURATIONS = UNITS[3]
+ALIASES = {
+    "s": ("sec", "secs", "second", "seconds"),
+    "min": ("mins", "minute", "minutes"),
+    "h": ("hr", "hrs", "hour", "hours"),
+    "d": ("day", "days"),
+    "week": ("w", "wk", "wks", "weeks"),
+    "lb": ("lbs", "pound", "pounds"),
+    "kg": ("kgs", "kilo", "kilos"),
+    "l": ("liter", "liters", "litre", "litres"),
+    "in": ("inch", "inches"),
+    "ft": ("foot", "feet"),
+    "mi": ("mile", "miles"),
+    "$": ("usd", "us$"),
+    "€": ("eur", "euro", "euros"),
+    "£": ("gbp",),
+    "¥": ("jpy",),
+    "₹": ("inr", "rs"),
+}
+MEANING = {alias: unit for unit, aliases in ALIASES.items() for alias in aliases}
+ORDINALS = ("st", "nd", "rd", "th")
+PLAIN = {"decimal": ".", "factors": {"": 1.0}, "template": "{}"}
+
+
+def find_numbers(text):
+    """Return what numbers, durations included, were found in text."""
+    present = text.dropna()
+    sample = _sample(present)
+    values = sample.tolist()
+    if any(CODE.fullmatch(value) for value in values):
+        return NOTHING
+    shares = {
+        decimal: sum(bool(pattern.fullmatch(v)) for v in values) / len(values)
+        for decimal, pattern in NUMBER.items()
+    }
+    decimal = max(shares, key=lambda decimal: shares[decimal])
+    spent = 0.0
+    if not _are_times_of_day(values):
+        spent = sum(_duration(value) is not None for value in values) / len(values)
+    if max(shares[decimal], spent) < MOST:
+        return NOTHING
+    if spent > shares[decimal]:
+        seconds = parse_durations(present)
+        return _finding(present, seconds, DURATION, "durations in text, in seconds")
+    return _find_units(present, decimal)
+
+
+def _find_units(present, decimal):
+    numbers = _plain_numbers(present, decimal)
+    form = PLAIN | {"decimal": decimal}
+    what = "numbers in text" + " with a decimal comma" * (decimal == ",")
+    lost = np.isnan(numbers)
+    if not lost.any():
+        return Found(form, 1.0, what)
+    counts = present[lost].value_counts()
+    read = [_number(value, decimal) for value in counts.index]
+    units: Counter[str] = Counter()
+    for (_, unit), count in zip(read, counts, strict=True):
+        if unit is not None:
+            units[unit] += int(count)
+    bare = units.pop("", 0) + len(present) - int(lost.sum())
+    if units:
+        if _are_codes(counts.index):
+            return NOTHING
+        main = min(units, key=lambda unit: (-units[unit], unit))
+        form["factors"] = _factors(units, main)
+        form["template"] = _template(counts.index, read, main)
+        mixed = sorted(set(units) & set(form["factors"]) - {main})
+        what += f" in {form['template'].replace('{}', '').strip()}"
+        what += "".join(f", converted from {unit}" for unit in mixed)
+        if not mixed:
+            form["factors"][""] = 1.0  # the unit was left out
+            what += f", {bare:,} without it" * (bare > 0)
+    return _finding(present, parse_numbers(present, form), form, what)
+
+
+def _are_codes(values):
+    """Whether single letters are no units, but part of codes such as 12A and 14B."""
+    letters = {value[-1] for value in values if re.fullmatch(r"\d+[A-Z]", value)}
+    return len(letters) > 1 and not letters <= set(MULTIPLES)
+
+
+def _factors(units, main):
+    """Return the factors that convert units to the main one, as far as they can be."""
+    covered = {
+        k: sum(count for unit, count in units.items() if unit in family)
+        for k, family in enumerate(UNITS)
+        if main in family
+    }
+    most = [k for k in covered if covered[k] == max(covered.values())]
+    if len(most) != 1:
+        return {main: 1.0}
+    family = UNITS[most[0]]
+    return {unit: size / family[main] for unit, size in family.items()}
+
+
+def _template(values, read, main):
+    """Return how the main unit is mostly written, such as "€{}" or "{} kg"."""
+    templates: Counter[str] = Counter()
+    for value, (_, unit) in zip(values[:SAMPLE], read, strict=False):
+        if unit == main:
+            start, end = re.split(r"[\d.,].*[\d.,]|\d", value, maxsplit=1)
+            start, end = start.strip("(+-−"), end.strip(")")
+            multiple = next((m for m in MULTIPLES if end.strip().startswith(m)), "")
+            if multiple and _unit(end.strip()) != main:
+                end = end.lstrip().removeprefix(multiple)
+            templates[start + "{}" + end] += 1
+    best = max(templates.values(), default=0)
+    return max((t for t in templates if templates[t] == best), default="{}")
+
+
+def _finding(present, parsed, form, what):
+    """Return what was found, given the values and what they were parsed as."""
+    lost = np.isnan(parsed)
+    share = 1.0 - float(lost.mean())
+    if not lost.any():
+        return Found(form, share, what)
+    # The rows may come in any order.
+    counts = present[lost].value_counts()
+    example = min(counts.index[counts == counts.iloc[0]])
+    return Found(
+        form if share >= ENOUGH else None, share, what, str(example), int(lost.sum())
     )
 
 
-def parse_numbers(text, decimal):
+def parse_numbers(text, form):
     """Return the numbers in text as an array, NaN for anything else."""
+    if form.get("is_duration"):
+        return parse_durations(text)
+    decimal, factors = form["decimal"], form["factors"]
+    numbers = _plain_numbers(text, decimal)
+    if "" not in factors:
+        numbers[:] = np.nan
+    lost = np.isnan(numbers) & text.notna().to_numpy(bool)
+    if lost.any():
+        numbers[lost] = _on_unique(
+            text[lost],
+            lambda values: [
+                number * factors.get(unit, np.nan)
+                for number, unit in (_number(value, decimal) for value in values)
+            ],
+        )
+    return numbers
+
+
+def _plain_numbers(text, decimal):
+    """Return numbers without units as an array, NaN for anything else."""
     import pandas as pd
 
     if decimal == ".":
         numbers = pd.to_numeric(text, errors="coerce")
         if numbers.isna().equals(text.isna()):
-            return numbers.to_numpy(np.float64, na_value=np.nan)
-    bare = _bare(text)
-    bare = bare.where(_is_number(bare, decimal))
+            return numbers.to_numpy(np.float64, na_value=np.nan, copy=True)
+    is_number = text.str.fullmatch(r"[+-]?" + UNSIGNED[decimal])
+    digits = text.where(is_number.fillna(False).astype(bool))
     thousands = "." if decimal == "," else ","
-    bare = bare.str.replace(f"[{SPACE}{thousands}]", "", regex=True)
-    numbers = pd.to_numeric(bare.str.replace(",", "."), errors="coerce")
-    return numbers.to_numpy(np.float64, na_value=np.nan)
+    digits = digits.str.replace(f"[{SPACE}{thousands}]", "", regex=True)
+    numbers = pd.to_numeric(digits.str.replace(",", "."), errors="coerce")
+    return numbers.to_numpy(np.float64, na_value=np.nan, copy=True)
 
 
-def find_date_format(text):
-    """Return the format of dates in text for pandas, None if there are no dates.
+def _number(value, decimal):
+    """Return a number in text and its unit, NaN and None if there is no number."""
+    match = NUMBER[decimal].fullmatch(value)
+    if not match:
+        return np.nan, None
+    parts = match.groupdict("")
+    money, unit = parts["money"], parts["unit"].strip()
+    if (money and unit) or unit in ORDINALS:
+        return np.nan, None
+    thousands = "." if decimal == "," else ","
+    digits = re.sub(f"[{SPACE}{thousands}]", "", parts["digits"]).replace(",", ".")
+    number = float(digits) * MULTIPLES.get(parts["multiple"], 1.0)
+    signs = (parts["sign"] + parts["sign2"]).replace("−", "-").count("-")
+    if signs % 2 or parts["open"] or parts["open2"]:
+        number = -number
+    return number, _unit(money or unit)
 
-    If slashes leave day and month ambiguous, the month comes first.
-    """
-    # Saves trying every format on text that cannot be dates; "2024" is a number.
-    if _sample(text).str.contains(r"\d\D\d").mean() < ENOUGH:
+
+def _unit(unit):
+    """Return a unit in its usual form: "kilos" and "KG" are "kg"."""
+    unit = unit.rstrip(".").lower()
+    unit = MEANING.get(unit, unit)
+    known = unit in MEANING.values() or any(unit in family for family in UNITS)
+    return unit if known or len(unit) < 4 else unit.removesuffix("s")
+
+
+# Durations -------------------------------------------------------------------------
+
+DURATION = {"is_duration": True}
+CLOCK = re.compile(
+    r"(?P<sign>[+\-−]?)(?:(?P<days>\d+)\s*d(?:ays?)?,?\s+)?"
+    r"(?P<hours>\d+):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:[.,]\d+)?))?"
+)
+AMOUNT = r"(\d+(?:[.,]\d+)?)\s*([^\W\d_]+)\.?"
+AMOUNTS = re.compile(rf"{AMOUNT}(?:(?:,|\s|and)*{AMOUNT})*")
+
+
+def parse_durations(text):
+    """Return the durations in text as seconds, NaN for anything else."""
+
+    def parse(values):
+        return [np.nan if (s := _duration(v)) is None else s for v in values]
+
+    return _on_unique(text, parse)
+
+
+def _duration(value):
+    """Return a duration in text in seconds, None if it is not one."""
+    match = CLOCK.fullmatch(value)
+    if match:
+        parts = match.groupdict("0")
+        seconds = float(parts["seconds"].replace(",", "."))
+        seconds += 60 * int(parts["minutes"]) + 3600 * int(parts["hours"])
+        seconds += 86400 * int(parts["days"])
+        return -seconds if parts["sign"] in ("-", "−") else seconds
+    if not AMOUNTS.fullmatch(value):
         return None
-    return _most_common(
-        text, DATE_FORMATS, lambda text, form: np.isfinite(parse_dates(text, form))
+    amounts = re.findall(AMOUNT, value)
+    units = [_unit(unit) for _, unit in amounts]
+    if any(unit not in DURATIONS for unit in units):
+        return None
+    return sum(
+        float(amount.replace(",", ".")) * DURATIONS[unit]
+        for (amount, _), unit in zip(amounts, units, strict=True)
     )
 
 
-def parse_dates(text, date_format):
-    """Return the dates in text as days since 1970, NaN for anything else."""
-    import pandas as pd
+# Dates -----------------------------------------------------------------------------
 
-    options = {"format": date_format, "errors": "coerce", "utc": True}
-    return days_since_1970(pd.to_datetime(text.astype(object), **options))
+ISO = "ISO8601"
+ISO_DATES = {"format": ISO, "order": "day first"}
+MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
+TIME = (
+    r"(?:(?:T|,?\s+|,?\s+at\s+)(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)"
+    r"(?::(?P<second>[0-5]\d(?:[.,]\d+)?))?\s*(?P<half>[ap]\.?m\.?)?"
+    r"\s*(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?"
+)
+ORDINAL = f"(?:{'|'.join(ORDINALS)})?"
+NAME = r"(?P<name>[a-z]{3,9})\.?"
+SOME_DATE = [
+    re.compile(WEEKDAY + date + TIME, re.IGNORECASE)
+    for date in (
+        r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})",
+        r"(?P<one>\d{1,2})(?P<mark>[-/.])(?P<two>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)",
+        rf"(?P<day>\d{{1,2}}){ORDINAL}[-/.\s]*{NAME}[-/,\s]*(?P<year>\d{{4}}|\d\d)",
+        rf"{NAME}[-/\s]*(?P<day>\d{{1,2}}){ORDINAL}[-/,\s]+(?P<year>\d{{4}}|\d\d)",
+        rf"{NAME}[-/,\s]*(?P<year>\d{{4}})",
+        r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})",
+    )
+]
+TIME_OF_DAY = re.compile(
+    r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:[.,]\d+)?))?"
+    r"\s*(?P<half>[ap]\.?m\.?)?",
+    re.IGNORECASE,
+)
+START = r"(\d{1,2})[-/.](\d{1,2})[-/.]\d\d"
+TIMES = ("", " %H:%M", " %H:%M:%S")
+
+
+def find_dates(text, order="auto"):
+    """Return what dates were found in text.
+
+    Parameters
+    ----------
+    text : Series of str
+    order : {"auto", "day first", "month first"}
+        How to read dates such as 3/4/2024.
+    """
+    present = text.dropna()
+    sample = _sample(present)
+    values = sample.tolist()
+    if _are_times_of_day(values):
+        form = {"format": "", "order": "time of day"}
+        return _finding(present, parse_dates(present, form), form, "times in text")
+    matches = [match for value in values if (match := _match_date(value))]
+    if len(matches) < MOST * len(values):
+        return NOTHING
+    what, warning = "dates in text", ""
+    numeric = [match[0] for match in matches if "one" in match.groupdict()]
+    if numeric:
+        order, warning = _order(present, numeric, order)
+        what += f", {order}"
+    form = {"format": _format(sample, order), "order": order}
+    found = _finding(present, parse_dates(present, form), form, what)
+    return found._replace(warning=warning)
+
+
+def parse_dates(text, form):
+    """Return the dates in text as days since 1970, NaN for anything else."""
+    days = np.full(len(text), np.nan)
+    if form["format"]:
+        days = _parse_format(text, form["format"])
+    lost = np.isnan(days) & text.notna().to_numpy(bool)
+    if lost.any() and form["format"] not in (ISO, ""):
+        days[lost] = _parse_format(text[lost], ISO)
+        lost &= np.isnan(days)
+    if lost.any():
+        days[lost] = _on_unique(
+            text[lost], lambda values: [_date(v, form["order"]) for v in values]
+        )
+    return days
 
 
 def days_since_1970(dates):
@@ -103,27 +439,119 @@ def days_since_1970(dates):
     return days
 
 
-def _sample(text):
-    """Return an evenly spaced sample of the values that are not missing."""
-    present = text.dropna()
-    return present.iloc[:: max(len(present) // SAMPLE, 1)]
+def _parse_format(text, date_format):
+    import pandas as pd
+
+    options = {"format": date_format, "errors": "coerce", "utc": True}
+    return days_since_1970(pd.to_datetime(text.astype(object), **options))
 
 
-def _most_common(text, forms, has_form):
-    """Return the form that most values match, None if too few do."""
-    sample = _sample(text)
-    if not len(sample):
-        return None
-    best = max(forms, key=lambda form: has_form(sample, form).mean())
-    for values in (sample, text.dropna()):
-        if has_form(values, best).mean() < ENOUGH:
-            return None
-    return best
+def _match_date(value):
+    """Return the match of the first pattern that a date has, None if there is none."""
+    for pattern in SOME_DATE:
+        match = pattern.fullmatch(value)
+        if match and ("name" not in match.groupdict() or _month(match["name"])):
+            return match
+    return None
 
 
-def _bare(text):
-    return text.str.replace(AROUND_NUMBERS, "", regex=True)
+def _are_times_of_day(values):
+    """Whether nearly all values are times of the day rather than durations.
+
+    A duration has a single-digit hour before minutes and seconds, or too many hours.
+    """
+    matches = [m for value in values if (m := TIME_OF_DAY.fullmatch(value))]
+    if len(matches) < ENOUGH * len(values) or not matches:
+        return False
+    if any(match["half"] for match in matches):
+        return True
+    return all(
+        int(match["hour"]) < 24 and (len(match["hour"]) == 2 or not match["second"])
+        for match in matches
+    )
 
 
-def _is_number(bare, decimal):
-    return bare.str.fullmatch(NUMBERS[decimal]).fillna(False).astype(bool)
+def _order(present, numeric, wanted):
+    """Return the order of days and months, and a warning if it had to be guessed."""
+    if wanted != "auto":
+        return wanted, ""
+    marks = {mark: sum(mark in value for value in numeric) for mark in "/-."}
+    usual = "month first" if marks["/"] == max(marks.values()) else "day first"
+    other = "day first" if usual == "month first" else "month first"
+    n_days_first = n_months_first = 0
+    for start, count in present.str.slice(0, 10).value_counts().items():
+        match = re.match(START, start)
+        if match:
+            one, two = int(match[1]), int(match[2])
+            n_days_first += count * (one > 12 >= two)
+            n_months_first += count * (two > 12 >= one)
+    if n_days_first != n_months_first:
+        return "day first" if n_days_first > n_months_first else "month first", ""
+    if marks["."] == max(marks.values()):
+        return usual, ""  # dots are not written between months and days
+    example = min(numeric)
+    return usual, (
+        f"dates such as {example!r} were read as {usual}; if that is wrong, set "
+        f"dates={other!r}"
+    )
+
+
+def _format(sample, order):
+    """Return the format most dates have, empty if it is an unusual one."""
+    firsts = {"day first": "%d{0}%m{0}", "month first": "%m{0}%d{0}"}
+    starts = [firsts[order].format(mark) for mark in "./-"] if order in firsts else []
+    formats = [ISO, *(s + y + t for s in starts for y in ("%Y", "%y") for t in TIMES)]
+    formats += [f"%Y/%m/%d{time}" for time in TIMES]
+
+    def n_read(form):
+        return int(np.isfinite(_parse_format(sample, form)).sum())
+
+    best = max(formats, key=n_read)
+    return best if n_read(best) else ""
+
+
+def _date(value, order):
+    """Return a date in text as days since 1970, NaN if it is not one."""
+    if order == "time of day":
+        match = TIME_OF_DAY.fullmatch(value)
+        return np.nan if match is None else _time(match.groupdict())
+    match = _match_date(value)
+    if match is None:
+        return np.nan
+    parts = match.groupdict()
+    if "one" in parts:
+        first, second = ("month", "day") if order == "month first" else ("day", "month")
+        parts |= {first: parts["one"], second: parts["two"]}
+    month = int(parts["month"]) if "month" in parts else _month(parts["name"])
+    year = int(parts["year"])
+    if len(parts["year"]) == 2:
+        year += 1900 if year >= 69 else 2000
+    try:
+        date = datetime.date(year, month, int(parts.get("day") or 1))
+    except ValueError:
+        return np.nan
+    return date.toordinal() - 719_163 + _time(parts)
+
+
+def _time(parts):
+    """Return the time of the day in days, NaN if there is no such time."""
+    hour = int(parts["hour"] or 0)
+    half = (parts["half"] or "").lower()[:1]
+    if hour > (12 if half else 23):
+        return np.nan
+    if half:
+        hour = hour % 12 + 12 * (half == "p")
+    seconds = float((parts["second"] or "0").replace(",", "."))
+    seconds += 3600 * hour + 60 * int(parts["minute"] or 0)
+    zone = re.fullmatch(r"([+-]\d\d):?(\d\d)?", parts.get("zone") or "")
+    if zone:
+        east = 3600 * int(zone[1]) + 60 * int(zone[1][0] + (zone[2] or "0"))
+        seconds -= east
+    return seconds / 86_400
+
+
+def _month(name):
+    """Return the number of the month, 0 if there is no such month."""
+    name = name.lower()
+    found = [k for k, month in enumerate(MONTHS, start=1) if month.startswith(name)]
+    return found[0] if len(found) == 1 else 0

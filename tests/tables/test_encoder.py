@@ -1,0 +1,755 @@
+"""Any table becomes numbers, or an error in one clear sentence."""
+
+import datetime
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skim import ALTBIDetector
+from skim.report import write_report
+from skim.tables import ColumnDecision, TableEncoder
+
+N = 200
+RNG = np.random.default_rng(0)
+DAYS = pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(0, 365, N), unit="D")
+
+
+@parametrize_with_checks(
+    [TableEncoder(), TableEncoder(max_levels=5), TableEncoder(missing="evidence")]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def orders():
+    """A table with columns of every kind."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {
+            "order": np.arange(N) + 7000,
+            "price": rng.lognormal(size=N),
+            "country": rng.choice(["DE", "FR", "IT"], N),
+            "shop": rng.choice([f"shop {i}" for i in range(60)], N),
+            "when": DAYS,
+            "paid": rng.random(N) > 0.3,
+        }
+    )
+    table.loc[5:9, "price"] = np.nan
+    table.loc[7:8, "country"] = None
+    return table
+
+
+def decision(values, name="column", **params):
+    """Return the decision on a column that stands beside a numeric one."""
+    params = {"max_levels": 20} | params
+    table = pd.DataFrame({name: values})
+    table["other"] = np.random.default_rng(0).normal(size=len(table))
+    return TableEncoder(**params).fit(table).decisions_[0]
+
+
+def features(values, **params):
+    """Return the features of a column as a frame."""
+    encoder = TableEncoder(**params).set_output(transform="pandas")
+    return encoder.fit_transform(pd.DataFrame({"c": values}))
+
+
+TREATMENTS = {
+    "numbers": (RNG.normal(size=N), "number"),
+    "integers": (RNG.integers(0, 9, N), "number"),
+    "booleans": (RNG.random(N) > 0.5, "number"),
+    "booleans with missing values": ([True, False, None, True] * 50, "number"),
+    "numbers as objects": (np.array([1, 2.5, None, 4] * 50, object), "number"),
+    "numbers in text": ([f"{v:.3f}" for v in RNG.normal(size=N)], "number"),
+    "prices": ([f"€ {v:,.2f}" for v in RNG.normal(size=N) * 1e4], "number"),
+    "percentages": ([f"{v} %" for v in RNG.integers(0, 99, N)], "number"),
+    "a few words": ([*map(str, RNG.normal(size=N - 5)), *"abcde"], "number"),
+    "durations": (pd.to_timedelta(RNG.integers(0, 99, N), unit="s"), "number"),
+    "few words": (RNG.choice(["a", "b"], N), "category"),
+    "categories": (pd.Categorical(RNG.choice(["a", "b"], N)), "category"),
+    "words and numbers": ([1, "one", 2, "two"] * 50, "category"),
+    "postal codes": ([f"{v:05d}" for v in RNG.integers(100, 120, N)], "category"),
+    "one value, some missing": (["x", None] * 100, "dropped"),
+    "one number, some missing": ([3.0, None] * 100, "dropped"),
+    "ranks": (["1st", "2nd", "3rd", "2nd"] * 50, "category"),
+    "seats": ([f"{v}{'ABC'[v % 3]}" for v in RNG.integers(1, 7, N)], "category"),
+    "ranges": (["18-24", "25-34", "35-44", "18-24"] * 50, "category"),
+    "versions": (["1.2.3", "1.2.4", "2.0.1", "1.2.3"] * 50, "category"),
+    "many words": ([f"shop {v}" for v in RNG.integers(0, 90, N)], "frequency"),
+    "dates": (DAYS, "date"),
+    "dates with a time zone": (DAYS.tz_localize("Europe/Berlin"), "date"),
+    "dates as objects": (np.array(DAYS.date, object), "date"),
+    "dates in text": (DAYS.strftime("%Y-%m-%d"), "date"),
+    "German dates": (DAYS.strftime("%d.%m.%Y"), "date"),
+    "American dates": (DAYS.strftime("%m/%d/%Y %H:%M"), "date"),
+    "times": ([f"{v // 60}:{v % 60:02d}" for v in RNG.integers(600, 1440, N)], "date"),
+    "counting": (np.arange(N) + 12, "identifier"),
+    "counting, shuffled": (RNG.permutation(N), "identifier"),
+    "all different": ([f"row {i}" for i in range(N)], "identifier"),
+    "constant": (np.ones(N), "dropped"),
+    "one word": (["x"] * N, "dropped"),
+    "nothing": ([None] * N, "dropped"),
+    "only missing-value marks": (["?", "n/a", "-", " "] * 50, "dropped"),
+    "no finite numbers": ([np.inf, np.nan] * 100, "dropped"),
+    "lists": ([[1], [2]] * 100, "dropped"),
+    "free text": ([f"{i} " + "words and words " * 6 for i in range(N)], "dropped"),
+    "short words, many": (
+        ["a b c d e f g h i j " + str(i) for i in range(N)],
+        "dropped",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TREATMENTS)
+def test_treatment_of_a_column(kind):
+    values, treatment = TREATMENTS[kind]
+    found = decision(values)
+    assert isinstance(found, ColumnDecision)
+    assert found.treatment == treatment, found.reason
+    assert found.reason
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "customer_id", "CustomerId", "user uuid"])
+def test_a_name_distinguishes_identifiers_from_numbers_and_codes(name):
+    distinct = RNG.permutation(10 * N)[:N]
+    assert decision(distinct, name).treatment == "identifier"
+    assert decision(RNG.integers(0, 5, N), name).treatment == "category"
+    assert decision(RNG.normal(size=N), name).treatment == "number"
+    assert decision(distinct, "paid").treatment == "number"
+
+
+def test_parameters_override_the_rules():
+    integers = RNG.integers(0, 5, N)
+    for params, treatment in [
+        ({"categorical": ["c"]}, "category"),
+        ({"ids": ["c"]}, "identifier"),
+        ({"drop": ["c"]}, "dropped"),
+        ({"drop": [0]}, "dropped"),
+        ({"drop": ["c"], "categorical": ["c"], "ids": ["c"]}, "dropped"),
+    ]:
+        assert decision(integers, "c", **params).treatment == treatment
+    with pytest.raises(ValueError, match="drop names an unknown column 'colour'"):
+        decision(integers, drop=["colour"])
+    with pytest.raises(ValueError, match="categorical names an unknown column 2"):
+        decision(integers, categorical=[2])
+
+
+NUMBERS = {
+    ",": {"1,5": 1.5, "1.234,5": 1234.5, "1 234,5": 1234.5, "1\u202f234,5": 1234.5}
+    | {"-3,25 €": -3.25, "12,5 %": 12.5, "EUR 1.234,50": 1234.5, "3,2M": 3.2e6},
+    ".": {"1,234": 1234, "1,234.5": 1234.5, "$3": 3, "1e3": 1000, ".5": 0.5}
+    | {"70.1 kg": 70.1, "USD 1,234.50": 1234.5, "€5": 5, "5K": 5000, "3.2M": 3.2e6}
+    | {"(41.91)": -41.91, "($1,041)": -1041, "−5": -5, "-$5": -5, "$-5": -5, "7%": 7}
+    | {"$1.2 bn": 1.2e9, "36.6 °C": 36.6, "90 km/h": 90, "12 mg/dl": 12, "40 m²": 40},
+}
+
+
+@pytest.mark.parametrize("decimal", NUMBERS)
+def test_numbers_in_text_are_parsed(decimal):
+    for text, number in NUMBERS[decimal].items():
+        encoded = features([text, *(f"{v}{decimal}75" for v in range(1, 30))])
+        assert encoded.iloc[0, 0] == number
+        assert encoded.iloc[3, 0] == 3.75
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "numbers"),
+    [
+        (["70 kg", "500 g", "71 kg"], "kg", [70, 0.5, 71]),
+        (["2 km", "500 m", "1.5 km"], "km", [2, 0.5, 1.5]),
+        (["30 m", "2 h", "3 h"], "h", [0.5, 2, 3]),
+        (["3 days", "1 day", "2 weeks"], "days", [3, 1, 14]),
+    ],
+)
+def test_units_of_the_same_kind_are_converted(values, unit, numbers):
+    encoder = TableEncoder().fit(pd.DataFrame({"c": values * 9}))
+    assert f"in {unit}, converted from" in encoder.decisions_[0].reason
+    np.testing.assert_allclose(
+        encoder.transform(pd.DataFrame({"c": values})).ravel(), numbers
+    )
+
+
+@pytest.mark.parametrize("values", [["$5", "€5", "$3"], ["20 °C", "68 °F", "21 °C"]])
+def test_units_that_cannot_be_converted_are_not_mixed(values):
+    with pytest.warns(
+        UserWarning, match=r"Column 'column': 67% .* are numbers.*such as"
+    ):
+        assert decision(values * 20).treatment == "category"
+
+
+def test_a_few_values_with_another_currency_are_unknown():
+    values = [f"${i}.50" for i in range(40)] + ["€3"]
+    assert "1 unreadable, such as '€3'" in decision(values).reason
+
+
+@pytest.mark.parametrize(
+    ("values", "seconds"),
+    [
+        (["1:23:45", "0:00:07", "30:00:00"], [5025, 7, 108_000]),
+        (["2h 30m", "45m", "1h"], [9000, 2700, 3600]),
+        (["1 day, 2:00:00", "3:00:00", "0:30:00"], [93_600, 10_800, 1800]),
+        (["1 hour 20 min", "90 sec", "2 hours and 5 minutes"], [4800, 90, 7500]),
+    ],
+)
+def test_durations_are_read_as_seconds(values, seconds):
+    encoder = TableEncoder().fit(pd.DataFrame({"c": values * 9}))
+    assert encoder.decisions_[0].reason == "durations in text, in seconds"
+    encoded = encoder.transform(pd.DataFrame({"c": values}))
+    np.testing.assert_allclose(encoded.ravel(), seconds)
+    assert encoder.describe("c", 5025.0) == "1:23:45"
+
+
+DATES = {
+    "17-08-1984": "%d-%m-%Y",
+    "17/8/84": "%d/%m/%y",
+    "Aug 17 1984": "%b %d %Y",
+    "August 17, 1984": "%B %d, %Y",
+    "17 August 1984": "%d %B %Y",
+    "17-Aug-84": "%d-%b-%y",
+    "08/17/84": "%m/%d/%y",
+    "1984/08/17": "%Y/%m/%d",
+    "1984-08-17T10:00:00Z": "%Y-%m-%dT10:00:00Z",
+    "Fri, 17 Aug 1984": "%a, %d %b %Y",
+    "08/17/1984 11:30 PM": "%m/%d/%Y 11:30 PM",
+    "17.08.1984 10:00:30": "%d.%m.%Y 10:00:30",
+}
+
+
+@pytest.mark.parametrize("first", DATES)
+def test_dates_as_people_write_them(first):
+    expected = pd.date_range("1984-08-17", periods=30, freq="3D")
+    values = [first, *expected[1:].strftime(DATES[first])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder = TableEncoder().fit(pd.DataFrame({"c": values}))
+    assert encoder.decisions_[0].treatment == "date"
+    days = encoder.transform(pd.DataFrame({"c": values}))[:, 0]
+    assert [encoder.describe("c_day", day) for day in days] == [
+        day.isoformat() for day in expected.date
+    ]
+
+
+def test_the_order_of_day_and_month_is_inferred_and_told():
+    days = pd.date_range("2024-01-01", periods=90)
+    assert "day first" in decision(days.strftime("%d/%m/%Y")).reason
+    assert "month first" in decision(days.strftime("%m-%d-%y")).reason
+
+
+@pytest.mark.parametrize(
+    ("text", "guess", "other"),
+    [
+        ("03/04/2024", "month first", "day first"),
+        ("03-04-2024", "day first", "month first"),
+    ],
+)
+def test_an_order_that_cannot_be_told_is_guessed_with_a_warning(text, guess, other):
+    values = [text.replace("04", f"{i:02d}") for i in range(1, 13)] * 5
+    with pytest.warns(UserWarning, match=f"read as {guess}; .* set dates='{other}'"):
+        assert guess in decision(values).reason
+    for order in (guess, other):
+        found = decision(values, dates=order)  # which warns of nothing
+        assert order in found.reason
+
+
+def test_dates_in_both_orders_are_not_guessed():
+    values = ["17/08/1984", "17/08/1984", "08/17/1984"] * 30
+    with pytest.warns(UserWarning, match="67% of the values are dates.*'08/17/1984'"):
+        assert decision(values).treatment == "category"
+
+
+def test_numbers_that_words_turn_into_a_category_are_told():
+    values = [f"{v:.1f}" for v in np.arange(70) % 7] + [
+        "unknown",
+        "none yet",
+        "tbd",
+    ] * 10
+    with pytest.warns(
+        UserWarning, match="'column': 70% .* 30 others, such as 'none yet'"
+    ):
+        assert decision(values, max_levels=0).treatment == "frequency"
+
+
+def test_gaps_are_unknown_in_columns_of_every_kind():
+    n = 40
+    table = pd.DataFrame(
+        {
+            "number": np.arange(n) ** 2.0,
+            "text": ["1,5", "2,5"] * 20,
+            "day": pd.date_range("2024-01-01", periods=n),
+            "level": ["a", "b"] * 20,
+            "word": [f"w{i % 6}" for i in range(n)],
+        }
+    )
+    table.iloc[3:5] = None
+    encoder = TableEncoder(max_levels=2).set_output(transform="pandas")
+    encoded = encoder.fit_transform(table)
+    assert not any("missing" in name for name in encoded.columns)
+    assert encoded.iloc[3:5].isna().all(axis=None)
+    assert encoded.drop(index=[3, 4]).notna().all(axis=None)
+
+
+@pytest.mark.parametrize("max_levels", [0, 20])
+def test_gaps_are_evidence_on_request_but_not_in_columns_that_are_mostly_empty(
+    max_levels,
+):
+    table = pd.DataFrame(
+        {
+            "price": [1.0, None, 3.0, 8.0] * 10,
+            "paid": pd.to_datetime(
+                ["2024-01-01", "2024-02-05", None, "2024-02-06"] * 10
+            ),
+            "kind": ["a", "b", "b", None] * 10,
+            "done": ["yes", "yes", None, "yes"] * 10,
+            "note": ["x", "y", None, None] * 5 + [None] * 20,
+            "whole": ["x", "y", "x", "x"] * 10,
+        }
+    )
+    encoder = TableEncoder(missing="evidence", max_levels=max_levels)
+    encoded = encoder.set_output(transform="pandas").fit_transform(table)
+    flags = [name for name in encoded.columns if name.endswith("_missing")]
+    assert sorted(flags) == [f"{c}_missing" for c in ("done", "kind", "paid", "price")]
+    for flag in flags:
+        missing = table[flag.removesuffix("_missing")].isna()
+        assert np.array_equal(encoded[flag], missing)
+    assert list(encoder.origins_).count("done") == 1
+    assert encoder.describe("kind_missing", 1) == "missing"
+    assert encoder.describe("kind_missing", 0) == "present"
+
+
+def test_an_infinite_number_is_far_from_all_others_and_not_a_gap():
+    numbers = np.random.default_rng(0).normal(size=(N, 3))
+    table = pd.DataFrame(numbers, columns=list("abc"))
+    table.loc[7, "b"] = np.inf
+    table.loc[9, "c"] = -np.inf
+    encoder = TableEncoder()
+    encoded = encoder.fit_transform(table)
+    assert np.isfinite(encoded).all()
+    assert encoder.decisions_[1].reason == "numbers; 1 infinite"
+    assert encoder.describe("b", encoded[7, 1]) == "inf"
+    assert encoder.describe("c", encoded[9, 2]) == "-inf"
+    scores = ALTBIDetector(random_state=0).fit(encoded).score_samples(encoded)
+    assert set(np.argsort(scores)[:2]) == {7, 9}
+
+
+def test_unreadable_numbers_are_unknown_and_told():
+    values = [*map(str, range(100, 199)), "abc"]
+    found = decision(values)
+    assert found.treatment == "number"
+    assert found.reason == "numbers in text; 1 unreadable, such as 'abc'"
+    assert features(values)["c"].isna().sum() == 1
+
+
+def test_rare_levels_share_a_feature():
+    values = ["a"] * 150 + ["b"] * 150 + ["c", "d", None]
+    assert list(features(values, max_levels=3).columns) == ["c_frequency"]
+    encoded = features(values, max_levels=4)
+    assert list(encoded.columns) == ["c_a", "c_b", "c_(rare)"]
+    assert (encoded[:-1].sum(axis=1) == 1).all()
+    assert list(encoded.iloc[-3:-1].to_numpy().argmax(axis=1)) == [2, 2]
+    assert encoded.iloc[-1].isna().all()
+
+
+def test_nearly_unique_text_is_an_identifier():
+    names = [f"{i} of {i}" for i in range(N)]
+    namesakes = names[:-10] + names[:10]
+    found = decision(namesakes)
+    assert found.treatment == "identifier"
+    assert found.reason == "190 values in 200 rows"
+    # Half of the rows share a cabin with another row at most: nothing is common.
+    cabins = (
+        [f"B{i}" for i in range(95)] + [f"C{i // 2}" for i in range(100)] + ["D"] * 5
+    )
+    assert decision(cabins).treatment == "identifier"
+    # Some rare values among common ones are what to look for.
+    misspelt = [f"town {i % 8}" for i in range(N - 60)] + [
+        f"twon {i}" for i in range(60)
+    ]
+    assert decision(misspelt, max_levels=0).treatment == "frequency"
+
+
+def test_namesakes_do_not_lead():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(N, 3)), columns=list("abc"))
+    table["name"] = [f"Ann {i}." for i in range(N)]
+    table.loc[5, "name"] = table.loc[6, "name"]
+    model = make_pipeline(TableEncoder(), ALTBIDetector(random_state=0)).fit(table)
+    assert "name" not in model[0].origins_
+
+
+def test_free_text_is_left_out_with_advice():
+    texts = [f"{i}: the customer was not at home and will call again" for i in range(N)]
+    found = decision(texts)
+    assert found.treatment == "dropped"
+    assert "free text" in found.reason
+    assert "TextEmbedder" in found.reason
+
+
+def test_frequent_text_gets_higher_values():
+    values = [f"rare {i}" for i in range(30)] + ["often"] * 70
+    encoded = features(values)["c_frequency"]
+    assert np.allclose(encoded.iloc[0], np.log(0.01))
+    assert np.allclose(encoded.iloc[-1], np.log(0.7))
+
+
+def test_dates_become_day_weekday_and_hour():
+    monday = datetime.datetime(2024, 1, 1, 6, 30)
+    encoded = features([monday + datetime.timedelta(days=d, hours=d) for d in range(9)])
+    assert list(encoded.columns) == ["c_day", "c_weekday", "c_hour"]
+    assert list(encoded["c_weekday"][:8]) == [0, 1, 2, 3, 4, 5, 6, 0]
+    np.testing.assert_allclose(encoded["c_hour"][:3], [6.5, 7.5, 8.5])
+    np.testing.assert_allclose(np.diff(encoded["c_day"]), 1)
+
+
+def test_a_constant_hour_is_not_a_feature():
+    days = pd.date_range("2024-01-01 07:00", periods=300)
+    assert list(features(days).columns) == ["c_day", "c_weekday"]
+
+
+def test_later_dates_count_as_the_last_day_unless_far_away():
+    days = pd.date_range("2024-01-01", "2024-01-31")
+    encoder = TableEncoder().fit(pd.DataFrame({"c": days}))
+
+    def day(date):
+        return encoder.transform(pd.DataFrame({"c": [pd.Timestamp(date)]}))[0, 0]
+
+    first, last = day("2024-01-01"), day("2024-01-31")
+    assert last - first == 30
+    assert day("2024-02-20") == last
+    assert day("2023-12-20") == first
+    assert day("2030-01-01") > last + 365
+    assert day("1900-01-01") < first - 365
+
+
+def test_the_weekday_of_the_first_of_a_month_is_not_a_feature():
+    assert list(features(pd.date_range("1970-01-01", periods=9, freq="YS"))) == [
+        "c_day"
+    ]
+
+
+@pytest.mark.parametrize("max_levels", [0, 20])
+def test_unseen_values_look_unusual(orders, max_levels):
+    encoder = TableEncoder(max_levels=max_levels)
+    model = make_pipeline(encoder, ALTBIDetector(random_state=0)).fit(orders)
+    some = orders.iloc[20:40]
+    usual = model.score_samples(some)
+    spread = np.subtract(*np.quantile(usual, [0.75, 0.25]))  # one row is an outlier
+    for column, value in [
+        ("price", np.inf),
+        ("country", "XX"),
+        ("shop", "a new one"),
+        ("when", pd.Timestamp("2999-12-31")),
+    ]:
+        new = some.copy()
+        new[column] = value
+        found = model.score_samples(new)
+        assert np.median(usual - found) > spread / 2, column
+
+
+def test_a_new_level_is_rarer_than_any_that_was_seen():
+    table = pd.DataFrame({"c": ["a"] * 60 + ["b"] * 39 + ["once"]})
+    encoder = TableEncoder().fit(table)
+    new = encoder.transform(pd.DataFrame({"c": ["new"]}))[0, 0]
+    assert new < encoder.transform(table).min()
+    assert encoder.describe("c_frequency", new) == "a new value"
+
+
+def test_unseen_values_are_listed():
+    n = 60
+    table = pd.DataFrame(
+        {
+            "currency": ["EUR"] * n,
+            "rate": [1.0] * n,
+            "empty": [None] * n,
+            "grade": ["a", "b", "c"] * 20,
+            "kind": ["x", "y", "y"] * 20,
+            "size": [f"{i / 4} kg" for i in range(n)],
+            "day": [f"2024-01-{i % 28 + 1:02d}" for i in range(n)],
+            "name": [f"Ann {i}." for i in range(n)],
+        }
+    )
+    categories = TableEncoder(max_levels=2).fit(table)
+    assert categories.decisions_[0] == ("currency", "dropped", "constant: EUR")
+    assert not len(categories.unseen_values(table))
+    new = table.iloc[:4].copy()
+    new.index = list("pqrs")
+    new["rate"] = [1, 1, 2, None]
+    new.loc["p"] = ["USD", 1, "full", "d", "z", "3 apples", "soon", "Bob"]
+    unseen = categories.unseen_values(new)
+    assert list(unseen.columns) == ["row", "column", "value"]
+    assert unseen.to_numpy().tolist() == [
+        ["p", "currency", "USD"],
+        ["p", "empty", "full"],
+        ["p", "grade", "d"],
+        ["p", "kind", "z"],
+        ["p", "size", "3 apples"],
+        ["p", "day", "soon"],
+        ["r", "rate", "2"],
+    ]
+
+
+def test_values_are_described_as_the_column_has_them():
+    n = 80
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "year": rng.integers(1950, 2020, n),
+            "share": rng.random(n).round(2),
+            "exact": rng.normal(size=n) * 1e3,
+            "mass": [f"{v:.1f} kg" for v in rng.normal(70, 5, n)],
+            "price": [f"€{v:.2f}".replace(".", ",") for v in rng.normal(0, 50, n)],
+            "paid": rng.random(n) > 0.5,
+            "when": pd.date_range("2024-01-01", periods=n, freq="31h"),
+            "cut": ["Ideal"] * 40 + ["Premium"] * 30 + ["Good"] * 9 + ["Goood"],
+            "colour": ["D", "E", "E", "F"] * 20,
+        }
+    )
+    encoder = TableEncoder(max_levels=3).fit(table)
+    for feature, value, text in [
+        ("year", 1983.7, "1984"),
+        ("share", 0.2512, "0.25"),
+        ("share", 0.5, "0.5"),
+        ("exact", 1234.56789, "1234.57"),
+        ("mass", 70.123, "70.1 kg"),
+        ("price", -3.499, "-€3,5"),
+        ("paid", 0.8, "True"),
+        ("when_day", 19725.2, "2024-01-03"),
+        ("when_weekday", 3.2, "Thursday"),
+        ("when_hour", 14.5, "14:30"),
+        ("cut_frequency", np.log(0.5), "Ideal"),
+        ("cut_frequency", -0.9, "Premium"),
+        ("cut_frequency", np.log(1 / 80), "Goood"),
+        ("colour_E", 1.0, "E"),
+        ("colour_E", 0.0, "not E"),
+        (0, 1983.7, "1984"),
+        ("year", np.nan, "missing"),
+    ]:
+        assert encoder.describe(feature, value) == text, feature
+    with pytest.raises(ValueError, match="Unknown feature 'x'; the features are year"):
+        encoder.describe("x", 1.0)
+
+
+def test_a_rare_one_among_many_levels_is_described_as_rare():
+    values = [f"town {i % 30}" for i in range(900)] + ["twon 3"]
+    encoder = TableEncoder().fit(pd.DataFrame({"c": values}))
+    assert encoder.describe("c_frequency", np.log(1 / 901)) == "a rare value"
+    assert encoder.describe("c_frequency", np.log(30 / 901)) == "town 0"
+
+
+def test_every_value_of_every_feature_can_be_described(orders):
+    for max_levels in (0, 5):
+        encoder = TableEncoder(max_levels=max_levels).set_output(transform="pandas")
+        for name, values in encoder.fit_transform(orders).items():
+            assert all(encoder.describe(name, value) for value in values)
+
+
+def test_a_misspelt_level_is_the_strangest_row_and_its_reason():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
+    table["sex"] = rng.choice(["MALE", "FEMALE"], 300)
+    table.loc[17, "sex"] = "FEMLAE"
+    encoder = TableEncoder().set_output(transform="pandas")
+    encoded = encoder.fit_transform(table)
+    detector = ALTBIDetector(random_state=0).fit(encoded)
+    assert detector.score_samples(encoded).argmin() == 17
+    assert detector.reasons(encoded.iloc[[17]])["feature"].iloc[0] == "sex_frequency"
+
+
+@pytest.mark.parametrize("max_levels", [0, 3])
+def test_values_are_recognised_in_any_type(max_levels):
+    codes = pd.DataFrame({"c": [1, 2, 3] * 20, "n": np.arange(60.0) ** 2})
+    encoder = TableEncoder(categorical=["c"], max_levels=max_levels).fit(codes)
+    expected = encoder.transform(codes)
+    for dtypes in ({"c": float}, str, "category"):
+        assert np.array_equal(encoder.transform(codes.astype(dtypes)), expected)
+    as_categories = codes.astype(str).astype("category")
+    assert np.array_equal(encoder.transform(as_categories), expected)
+
+
+def test_origins_name_the_column_behind_each_feature(orders):
+    encoder = TableEncoder().fit(orders)
+    names = encoder.get_feature_names_out()
+    assert len(names) == len(encoder.origins_) == encoder.transform(orders).shape[1]
+    assert len(set(names)) == len(names)
+    for name, origin in zip(names, encoder.origins_, strict=True):
+        assert name.startswith(origin)
+    assert set(encoder.origins_) == set(orders.columns) - {"order"}
+    assert [d.column for d in encoder.decisions_] == list(orders.columns)
+
+
+def test_duplicate_feature_names_are_numbered():
+    table = pd.DataFrame({"a": ["x", "y"] * 5, "a_x": np.arange(10.0) ** 2})
+    names = TableEncoder(max_levels=2).fit(table).get_feature_names_out()
+    assert sorted(names) == ["a_x", "a_x_2", "a_y"]
+
+
+def test_decisions_do_not_depend_on_the_order_of_the_rows(orders):
+    shuffled = orders.sample(frac=1, random_state=0)
+    encoder, other = TableEncoder().fit(orders), TableEncoder().fit(shuffled)
+    assert encoder.decisions_ == other.decisions_
+    np.testing.assert_array_equal(encoder.transform(orders), other.transform(orders))
+
+
+def test_input_is_not_modified(orders):
+    before = orders.copy(deep=True)
+    TableEncoder().fit(orders).transform(orders)
+    pd.testing.assert_frame_equal(orders, before)
+
+
+def test_polars_frames_and_arrays_are_accepted(orders):
+    expected = TableEncoder().fit_transform(orders)
+    polars, array = pl.from_pandas(orders), orders.to_numpy(object)
+    np.testing.assert_array_equal(TableEncoder().fit_transform(polars), expected)
+    encoder = TableEncoder().fit(array)
+    assert [d.column for d in encoder.decisions_] == [f"x{j}" for j in range(6)]
+    np.testing.assert_array_equal(encoder.transform(array), expected)
+
+
+def test_pipeline_clone_and_pickle(orders):
+    encoder = TableEncoder(drop=["shop"])
+    model = make_pipeline(encoder, ALTBIDetector(epochs=5, random_state=0)).fit(orders)
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.score_samples(orders), model.score_samples(orders))
+    assert clone(model)[0].drop == ["shop"]
+    assert not hasattr(clone(model)[0], "decisions_")
+
+
+def test_skops_keeps_features_descriptions_and_constants(orders):
+    skops_io = pytest.importorskip("skops.io")
+    orders["currency"] = "EUR"
+    encoder = TableEncoder(missing="evidence").fit(orders)
+    file = skops_io.dumps(encoder)
+    trusted = skops_io.get_untrusted_types(data=file)
+    assert all(name.startswith("skim.tables.") for name in trusted)
+    copy = skops_io.loads(file, trusted=trusted)
+    np.testing.assert_array_equal(copy.transform(orders), encoder.transform(orders))
+    assert copy.describe("price", 1.5) == encoder.describe("price", 1.5)
+    orders["currency"] = "USD"
+    assert len(copy.unseen_values(orders)) == N
+
+
+def test_in_a_column_transformer(orders):
+    parts = [
+        ("table", TableEncoder(), ["country", "when"]),
+        ("n", "passthrough", ["price"]),
+    ]
+    whole = ColumnTransformer(parts).set_output(transform="pandas")
+    encoded = whole.fit_transform(orders)
+    assert {"table__country_frequency", "table__when_day", "n__price"} <= set(encoded)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pd.DataFrame({"a": [1.0, 1.0], "b": [None, None]}), "No column can be used"),
+        (pd.DataFrame({"a": [1.0]}), "1 sample"),
+        (pd.DataFrame({"a": []}), "0 sample"),
+        (pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), "name 'a'; rename"),
+    ],
+)
+def test_unusable_tables_are_refused(table, message):
+    with pytest.raises(ValueError, match=message):
+        TableEncoder().fit(table)
+
+
+def test_a_failed_fit_leaves_the_encoder_unfitted(orders):
+    encoder = TableEncoder().fit(orders)
+    with pytest.raises(ValueError, match="No column"):
+        encoder.fit(orders[["order"]])
+    with pytest.raises(ValueError, match="not fitted"):
+        encoder.transform(orders)
+
+
+CELLS = st.one_of(
+    st.none(),
+    st.floats(),
+    st.integers(),
+    st.booleans(),
+    st.text(max_size=6),
+    st.sampled_from(["1,5", "2024-01-31", "31.12.2024", "?", "12:30", "007", "%", "€"]),
+    st.sampled_from(["5 kg", "3 g", "(3)", "5K", "1:23:45", "2h 5m", "3/4/24", "inf"]),
+    st.sampled_from(["1 Jan 2000", "May 2000", "€5", "30/2/2024", "25:00", "-", "3d"]),
+    st.datetimes(),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(CELLS, min_size=2, max_size=12),
+    st.lists(CELLS, min_size=1, max_size=6),
+    st.sampled_from([0, 3, 20]),
+    st.sampled_from(["unknown", "evidence"]),
+)
+@pytest.mark.filterwarnings("ignore:Column:UserWarning")
+def test_features_are_finite_or_nan_whatever_the_cells(old, new, max_levels, missing):
+    table = pd.DataFrame({"c": pd.Series(old, dtype=object)})
+    table["n"] = np.arange(len(table)) ** 2
+    encoder = TableEncoder(max_levels=max_levels, missing=missing).fit(table)
+    new_table = pd.DataFrame({"c": pd.Series(new, dtype=object), "n": 1.0})
+    for frame in (table, new_table):
+        encoded = encoder.transform(frame)
+        assert not np.isinf(encoded).any()
+        assert all(encoder.describe(0, value) for value in encoded[:, 0])
+        assert len(encoder.unseen_values(frame)) <= 2 * len(frame)
+
+
+def test_two_numbers_in_a_cell_are_not_one():
+    assert decision([f"{i} {i % 7}" for i in range(N)]).treatment == "identifier"
+
+
+def test_torch_is_not_imported():
+    code = "import sys, skim.tables; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "call", ["read_table('t.csv')", "TableEncoder().fit([[1], [2]])"]
+)
+def test_without_pandas_the_extra_is_named(call):
+    code = f"""
+import sys
+from skim.tables import TableEncoder, read_table
+sys.modules["pandas"] = None
+try:
+    {call}
+except ImportError as error:
+    sys.exit("pip install 'skim-od[cli]'" not in str(error))
+sys.exit("no error")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_column_of_unreadable_numbers_is_refused():
+    train = pd.DataFrame({"price": np.arange(40) / 7, "size": np.arange(40) % 5})
+    encoder = TableEncoder().fit(train)
+    text = train.astype({"price": str})
+    np.testing.assert_allclose(encoder.transform(text), encoder.transform(train))
+    text["price"] = text["price"].str.replace(".", ",")
+    with pytest.raises(ValueError, match="values in column 'price' cannot be read"):
+        encoder.transform(text)
+    # A few may be just mistakes.
+    assert np.isnan(encoder.transform(text[1:5])[:, 0]).all()
+    assert len(encoder.unseen_values(text[1:5])) == 4
+
+
+def test_a_report_reads_numbers_and_dates_in_text(tmp_path):
+    pytest.importorskip("jinja2")
+    rng = np.random.default_rng(0)
+    amounts = [f"{v:.2f}".replace(".", ",") for v in rng.normal(1000, 100, 80)]
+    days = pd.date_range("2024-01-01", periods=80).strftime("%d.%m.%Y")
+    table = pd.DataFrame({"amount": amounts, "day": days})
+    model = make_pipeline(TableEncoder(), ALTBIDetector(epochs=5, random_state=0))
+    page = write_report(model.fit(table), table, tmp_path / "page.html").read_text()
+    assert "the only one in" not in page
+    assert "of rows" in page
