@@ -20,6 +20,8 @@ from skim.tables._source import ARRAYS, ARROW, EXCEL, JSON, Source
 if TYPE_CHECKING:
     import pandas as pd
 
+MAX_NOTES = 3  # about single files of many
+
 
 def read_table(
     source: str | os.PathLike[str],
@@ -154,13 +156,19 @@ def _read(source, notes, text, sheet=None):
 
 
 def _read_files(files, notes, text):
+    found: list[str] = []
+
     def read(file, text_columns):
-        table = _read(
-            Source.of_file(file), notes, text | {"text_columns": text_columns}
-        )
+        options = text | {"text_columns": text_columns}
+        table = _read(Source.of_file(file), found, options)
         return table.rename_columns(unique_names(table.column_names))
 
-    return read_together(files, read)
+    table = read_together(files, read)
+    found = list(dict.fromkeys(found))  # a file may be read twice
+    notes += found[:MAX_NOTES]
+    if len(found) > MAX_NOTES:
+        notes.append(f"There are {len(found) - MAX_NOTES:,} more notes of this kind.")
+    return table
 
 
 def _read_arrow(source):

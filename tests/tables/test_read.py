@@ -479,6 +479,15 @@ def test_a_file_with_other_columns_is_named(write, tmp_path):
     assert str(raised.value).startswith(f"{odd} ")
 
 
+def test_notes_about_many_files_are_few_and_not_repeated(write, tmp_path):
+    for i in range(5):
+        write(f"a,b\né,{'x' if i else 1}\n".encode("cp1252"), f"{i}.csv")
+    notes = read_table(tmp_path).attrs["notes"]
+    assert len(notes) == 5
+    assert sum("cp1252" in note for note in notes) == 3
+    assert notes[-1].startswith("There are 2 more")
+
+
 def test_a_file_may_be_named_like_a_pattern(write):
     assert_small(read_table(write(CSV, "t[1].csv")))
 
