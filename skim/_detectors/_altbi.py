@@ -416,7 +416,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         return len(criterion) >= self.patience * best_epoch(criterion)
 
     def _snapshot_epochs(self, epochs):
-        """Return the epochs, of so many, whose snapshots count without a criterion."""
+        """Return the epochs whose snapshots count if there is no criterion."""
         first = min(round(self.burn_in * epochs) + 1, epochs)
         n_snapshots = min(self.n_snapshots, epochs - first + 1)
         if n_snapshots == 1:

@@ -203,7 +203,7 @@ def _spacings(losses):
 
 
 def _above_widest_gap(losses, n_outliers):
-    """Return how many losses lie above the widest gap near so many."""
+    """Return how many losses lie above the widest gap near a given number."""
     first = max(int(np.ceil(n_outliers / WINDOW)), 1)
     last = min(int(n_outliers * WINDOW), len(losses) - 1)
     if last < first:

@@ -210,7 +210,7 @@ def _mean_of_pairs(cosines):
 def _masses_and_volumes(scores, reference_scores):
     """Return the shares of rows and of the space that score so much at least.
 
-    Level sets are taken at the scores of at most so many rows, the smallest first.
+    Level sets are taken at the scores of at most 1,000 rows, the smallest first.
     """
     scores = validate_rows(scores)
     reference = np.sort(validate_rows(reference_scores))

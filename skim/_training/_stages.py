@@ -169,7 +169,7 @@ def detector_at(detector, epochs, rows):
 
 
 def stage_after(detector, epochs):
-    """Return the stage with which a training run of so many epochs ends."""
+    """Return the stage with which a training run of `epochs` epochs ends."""
     ends = detector.history_["epoch"]
     return int(np.searchsorted(ends, epochs, side="right")) - 1
 
