@@ -145,7 +145,8 @@ def row_reasons(
         The column of the table that each feature was made from. By default, features
         are columns.
     levels : collection of str, default=()
-        Features whose values have no order: a range of them means nothing.
+        Features that encode levels: a range of them means nothing. If a column has
+        several, the one with the largest expected value tells what was expected.
     describe : callable, default=None
         Takes a feature and a value, and returns the text of the value. By default,
         numbers have four digits.
@@ -168,6 +169,19 @@ def row_reasons(
     features = cells.pop("feature")
     judgement = judge(**cells)
 
+    def likeliest(i, column):
+        """Return the feature of a column of levels that is expected, and its value."""
+        own = [
+            k
+            for k, feature in enumerate(features[i])
+            if feature in levels and origin(feature) == column
+        ]
+        k = max(own, key=lambda k: cells["expected"][i, k])
+        return features[i, k], float(cells["expected"][i, k])
+
+    def origin(feature):
+        return feature if columns is None else columns[feature]
+
     def told(i, k, column):
         feature = features[i, k]
         value, middle, low, high = (
@@ -175,6 +189,8 @@ def row_reasons(
         )
         text = written(i, column, feature) if written else None
         text = describe(feature, value) if text is None else text
+        if feature in levels:
+            feature, middle = likeliest(i, column)
         expected = describe(feature, middle)
         if feature not in levels:
             ends = describe(feature, low), describe(feature, high)
@@ -188,7 +204,7 @@ def row_reasons(
     for i, is_whole in enumerate(judgement.is_whole.tolist()):
         found: dict[str, Reason] = {}
         for k in np.flatnonzero(judgement.is_reason[i]):
-            column = features[i, k] if columns is None else columns[features[i, k]]
+            column = origin(features[i, k])
             if column not in found:
                 found[column] = told(i, k, column)
                 if len(found) == max_reasons:

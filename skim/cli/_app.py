@@ -238,7 +238,7 @@ def detect(
     """Fit a detector to a table and find the rows that are unlike the others.
 
     On a terminal, the strangest rows are listed. Otherwise, or with --output, the
-    result is a table with the columns that identify rows (or else the row number),
+    result is a table with the columns `row` (its number), those that identify rows,
     `loss` (the higher, the stranger), `probability` (above one half for outliers),
     `outlier` (1 or 0) and `reasons`. Rows keep their order.
     """
@@ -357,7 +357,7 @@ def score(
         _work.check_named(read, id=id_ or [], keep=keep)
         ids = id_ or [name for name in saved_ids if name in read]
         table = _work.check_columns(read, fitted[0], source, allowed=[*ids, *keep])
-        _work.report_news(table, fitted[0], talk)
+        _work.note_unseen_values(table, fitted[0], talk)
         results = _work.find_results(
             fitted,
             table,

@@ -77,12 +77,10 @@ class Results:
 
     def names(self, rows):
         """Return the names of rows, one list of texts for each column of names."""
-        if not self.ids.shape[1]:
-            return {"row": [str(row + 1) for row in rows]}
-        return {
-            str(name): [as_text(value) for value in self.ids[name].iloc[rows]]
-            for name in self.ids
-        }
+        names = {self._name("row"): [str(row + 1) for row in rows]}
+        for name in self.ids:
+            names[str(name)] = [as_text(value) for value in self.ids[name].iloc[rows]]
+        return names
 
     # Reasons -------------------------------------------------------------------
 
@@ -111,7 +109,7 @@ class Results:
             max_reasons=self.n_reasons,
             columns=dict(zip(features, self.encoder.origins_, strict=True)),
             levels=self._levels,
-            describe=getattr(self.encoder, "describe", None),
+            describe=self.encoder.describe,
             written=lambda i, column, feature: self._written(rows[i], column, feature),
         )
 
@@ -132,11 +130,13 @@ class Results:
                 self._feature_names, self.encoder.origins_, strict=True
             )
             if self._treatments[column] in ("category", "frequency")
+            and feature != f"{column}_missing"
         }
 
     def _written(self, row, column, feature):
         """Return a cell as in the table, None if a feature is only part of it."""
-        if self._treatments[column] == "date" and not feature.endswith("_day"):
+        is_day = self._treatments[column] != "date" or feature.endswith("_day")
+        if not is_day or (feature != column and feature == f"{column}_missing"):
             return None
         return as_text(self.table[column].iloc[row])
 
@@ -191,12 +191,10 @@ class Results:
         import pyarrow as pa
 
         scores = -self.losses[self.rows]
-        columns = {}
+        columns = {self._name("row"): pa.array(self.rows + 1)}
         for frame in (self.ids, self.kept):
             for name in frame:
                 columns[str(name)] = _arrow(frame[name].iloc[self.rows])
-            if not columns:
-                columns[self._name("row")] = pa.array(self.rows + 1)
         chances = probability(
             scores, self.detector.offset_, self.detector.training_scores_
         )

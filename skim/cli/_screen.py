@@ -54,7 +54,7 @@ class Listing:
         own = _own_columns(results, rows, blamed, room)
         table = Table(box=None, padding=(0, PADDING, 0, 0), pad_edge=False)
         for name in before:
-            right = name in ("row", "loss")
+            right = name in ("row", "skim_row", "loss")
             table.add_column(name, justify="right" if right else "left")
         for name in own:
             right = results.table[name].dtype.kind in "iuf"

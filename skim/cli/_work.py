@@ -1,6 +1,5 @@
 """The steps of the commands."""
 
-import inspect
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from sklearn.pipeline import Pipeline
 import skim
 from skim._detectors._verdict import CERTAIN, stands_apart
 from skim.cli._files import whole_file
-from skim.cli._results import Results
+from skim.cli._results import Results, as_text
 from skim.tables import TableEncoder, read_table
 
 DETECTORS = {
@@ -23,10 +22,13 @@ DETECTORS = {
 }
 
 
+N_EXAMPLES = 3  # of values that the training data did not have
+
+
 def new_model(detector, *, contamination, seed, **columns):
     """Return an unfitted pipeline of encoder and detector."""
     cls = getattr(skim, DETECTORS[detector])
-    encoder = TableEncoder(**_supported(TableEncoder, columns))
+    encoder = TableEncoder(**columns)
     detector = cls(contamination=contamination, random_state=seed)
     return Pipeline([("encoder", encoder), ("detector", detector)])
 
@@ -50,11 +52,6 @@ def read(source, talk, **options):
     for note in table.attrs.pop("notes", ()):
         talk.note(note)
     return table
-
-
-def _supported(function, options):
-    known = inspect.signature(function).parameters
-    return {name: value for name, value in options.items() if name in known}
 
 
 class Drafts(NamedTuple):
@@ -135,8 +132,25 @@ def row_columns(table, encoder, *, ids, keep):
     return RowColumns(table[ids], table[keep])
 
 
-def report_news(table, encoder, talk):
-    """Say which values the training data did not have."""
+def note_unseen_values(table, encoder, talk):
+    """Say which values the training data did not have, one line per column."""
+    treatments = {d.column: d.treatment for d in encoder.decisions_}
+    unseen = encoder.unseen_values(table.reset_index(drop=True))
+    for column, cells in unseen.groupby("column", sort=False):
+        kind = treatments[column]
+        if kind in ("number", "date"):
+            what = f"text that cannot be read as a {kind} and counts as missing"
+        else:
+            what = "values that the training data did not have"
+            what += ", which have no influence" * (kind == "dropped")
+        examples = cells.drop_duplicates("value")[:N_EXAMPLES]
+        named = ", ".join(
+            f"{as_text(value)!r} (row {row + 1:,})"
+            for row, value in zip(examples["row"], examples["value"], strict=True)
+        )
+        more = len(cells) - len(examples)
+        rest = f" and {more:,} more" if more else ""
+        talk.note(f"Column {column!r} has {what}: {named}{rest}.")
 
 
 def find_results(model, table, talk, *, columns, scores, top, n_reasons, jobs):
@@ -206,8 +220,10 @@ def import_report():
 
 def make_report(model, results, draft, talk, *, source):
     """Write the HTML report."""
-    names = results.names(range(len(results.table)))
-    ids = [" / ".join(row) for row in zip(*names.values(), strict=True)]
+    numbers, *names = results.names(range(len(results.table))).values()
+    ids = [" / ".join(row) for row in zip(*names, strict=True)] or numbers
+    if len(set(ids)) < len(ids):
+        ids = [f"{name} (row {row})" for name, row in zip(ids, numbers, strict=True)]
     name = "standard input" if source == "-" else Path(source).name
     with talk.step("Writing the report"):
         import_report()(model, results.table, draft, source=name, ids=ids)

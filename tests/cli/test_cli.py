@@ -31,11 +31,12 @@ from skim.tables import TableEncoder
 
 QUICK = ["--detector", "im-autoencoder"]
 STRANGE = 17
+EXPENSIVE = 30
 
 
 @pytest.fixture(scope="session")
 def orders():
-    """A table in which one row has a strange price and country."""
+    """A table in which one row has a strange country, and one a strange price."""
     rng = np.random.default_rng(0)
     n = 120
     table = pd.DataFrame(
@@ -47,7 +48,8 @@ def orders():
             "label": rng.integers(0, 2, n),
         }
     )
-    table.loc[STRANGE, ["price", "country"]] = [900.0, "XX"]
+    table.loc[STRANGE, "country"] = "XX"
+    table.loc[EXPENSIVE, "price"] = 900.0
     table.loc[3, "weight"] = np.nan
     return table
 
@@ -90,14 +92,15 @@ def assert_refused(result, *words, code=1):
 
 def test_the_output_has_the_rows_of_the_table_in_order(folder, orders):
     found = pd.read_csv(folder / "found.csv")
-    columns = ["name", "loss", "probability", "outlier", "reasons"]
+    columns = ["row", "name", "loss", "probability", "outlier", "reasons"]
     assert list(found.columns) == columns
+    assert found["row"].tolist() == list(range(1, len(orders) + 1))
     assert found["name"].tolist() == orders["name"].tolist()
     assert ((found["probability"] > 0.5) == (found["outlier"] == 1)).all()
     assert found["loss"].idxmax() == found["probability"].idxmax() == STRANGE
-    reasons = found["reasons"][STRANGE]
-    assert "country XX (expected " in reasons
-    assert re.search(r"price 900 \(expected \d+\.\d+ to \d+\.\d+\)", reasons)
+    assert re.fullmatch(r"country XX \(expected (DE|FR)\)", found["reasons"][STRANGE])
+    expected = r"price 900 \(expected [345]\d(\.\d+)? to [56]\d(\.\d+)?\)"
+    assert re.fullmatch(expected, found["reasons"][EXPENSIVE])
     assert "label" not in " ".join(found["reasons"].fillna(""))
 
 
@@ -164,7 +167,7 @@ def test_decisions_can_be_overridden_and_names_do_not_collide(tmp_path):
     result = run("detect", tmp_path / "t.csv", *options, *QUICK)
     assert result.exit_code == 0
     header = result.stdout.splitlines()[0]
-    assert header == "loss,skim_loss,probability,outlier,reasons"
+    assert header == "row,loss,skim_loss,probability,outlier,reasons"
     assert "[b]kind" in result.stderr
     assert "category   4 levels" in result.stderr
     header = run("detect", tmp_path / "t.csv", *QUICK, "--keep", "row").stdout
@@ -176,7 +179,7 @@ def test_rows_are_named_by_a_column_that_stays_a_feature(folder, tmp_path):
     plain = pd.read_csv(folder / "found.csv")
     result = run(*arguments, "--id", "country")
     named = pd.read_csv(io.StringIO(result.stdout))
-    assert named.columns[0] == "country"
+    assert list(named.columns[:3]) == ["row", "country", "loss"]
     assert "name" not in named
     assert named["loss"].tolist() == plain["loss"].tolist()
     assert re.search(r"country +frequency +3 levels", result.stderr)
@@ -196,7 +199,16 @@ def test_columns_can_be_kept(folder, orders, tmp_path):
     arguments = ["detect", folder / "orders.csv", *QUICK, "--drop", "label", "-q"]
     keep = ["--keep", "label", "--keep", "price", "--keep", "name"]
     found = pd.read_csv(io.StringIO(run(*arguments, *keep).stdout))
-    columns = ["name", "label", "price", "loss", "probability", "outlier", "reasons"]
+    columns = [
+        "row",
+        "name",
+        "label",
+        "price",
+        "loss",
+        "probability",
+        "outlier",
+        "reasons",
+    ]
     assert list(found.columns) == columns
     for column in ("name", "label", "price"):
         assert found[column].tolist() == orders[column].tolist()
@@ -249,6 +261,34 @@ def test_text_files_are_read_as_options_say(orders, folder, tmp_path):
     assert result.stdout == (folder / "found.csv").read_text()
     (note,) = notes(result)
     assert "line" in note
+
+
+def test_missing_values_are_evidence_on_request(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("abcd"))
+    table.loc[7, "b"] = np.nan
+    table.to_csv(tmp_path / "t.csv", index=False)
+    arguments = ["detect", tmp_path / "t.csv", "-q", "--top", 1, *QUICK]
+    plain = run(*arguments).stdout
+    assert "missing" not in plain
+    result = run(*arguments, "--missing", "evidence")
+    assert "\n8," in result.stdout
+    assert "b missing (expected present)" in result.stdout
+
+
+def test_the_order_of_day_and_month_is_noted_or_given(tmp_path):
+    rng = np.random.default_rng(0)
+    days, months = rng.integers(1, 13, (2, 200))
+    dates = [f"{a:02d}/{b:02d}/2024" for a, b in zip(days, months, strict=True)]
+    table = pd.DataFrame({"paid": dates, "x": rng.normal(size=200)})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    arguments = ["detect", tmp_path / "t.csv", "--top", 1, *QUICK]
+    (note,) = notes(run(*arguments))
+    assert "'paid'" in note
+    for order in ("day-first", "month-first"):
+        result = run(*arguments, "--dates", order)
+        assert result.exit_code == 0
+        assert notes(result) == []
 
 
 def test_what_the_reader_assumes_is_noted_on_one_line(orders, tmp_path):
@@ -494,7 +534,7 @@ def test_a_closed_pipe_is_not_a_failure(folder):
     command = f"{sys.executable} -m skim detect {folder / 'orders.csv'} -q"
     command += " --detector im-autoencoder | head -n 1"
     result = subprocess.run(command, shell=True, capture_output=True, check=True)
-    assert result.stdout == b"name,loss,probability,outlier,reasons\n"
+    assert result.stdout == b"row,name,loss,probability,outlier,reasons\n"
     assert result.stderr == b""
 
 
@@ -522,7 +562,7 @@ def test_columns_may_be_in_any_order_and_one_row_is_enough(folder, orders, tmp_p
     assert result.exit_code == 0, result.stderr
     found = pd.read_csv(tmp_path / "found.csv")
     expected = pd.read_csv(folder / "found.csv").iloc[[STRANGE]]
-    assert found.iloc[0].tolist() == expected.iloc[0].tolist()
+    assert found.iloc[0, 1:].tolist() == expected.iloc[0, 1:].tolist()
 
 
 def test_new_rows_are_named_as_the_training_data_was(folder, orders, tmp_path):
@@ -532,16 +572,39 @@ def test_new_rows_are_named_as_the_training_data_was(folder, orders, tmp_path):
     orders.assign(batch=1)[:5].to_csv(tmp_path / "new.csv", index=False)
     assert_refused(run("score", tmp_path / "new.csv", *arguments), "column 'batch'")
     result = run("score", tmp_path / "new.csv", *arguments, "--keep", "batch")
-    header = "label,batch,loss,probability,outlier,reasons"
+    header = "row,label,batch,loss,probability,outlier,reasons"
     assert result.stdout.splitlines()[0] == header
     result = run("score", tmp_path / "new.csv", *arguments, "--id", "batch")
-    assert result.stdout.splitlines()[0] == "batch,loss,probability,outlier,reasons"
+    assert result.stdout.splitlines()[0] == "row,batch,loss,probability,outlier,reasons"
     orders.drop(columns="label")[:5].to_csv(tmp_path / "new.csv", index=False)
     result = run("score", tmp_path / "new.csv", *arguments)
-    assert result.stdout.splitlines()[0] == "name,loss,probability,outlier,reasons"
+    assert result.stdout.splitlines()[0] == "row,name,loss,probability,outlier,reasons"
     result = run("score", tmp_path / "new.csv", "--model", tmp_path / "m.skops")
     assert "rows (" in result.stderr
     assert "by the threshold of the training data." in result.stderr
+
+
+def test_values_that_training_did_not_have_are_noted(folder, orders, tmp_path):
+    path = tmp_path / "t.csv"
+    orders.assign(unit="kg").to_csv(path, index=False)
+    save = ["--save", tmp_path / "m.skops", "-o", tmp_path / "out.csv", "-q"]
+    assert run("detect", path, *QUICK, *save).exit_code == 0
+    new = orders.assign(unit="kg").astype({"price": object})
+    new.loc[4, ["unit", "price"]] = ["lb", "a lot"]
+    new.loc[[5, 6, 7, 8], "country"] = ["IT", "ES", "IT", "PL"]
+    new.to_csv(path, index=False)
+    result = run("score", path, "--model", tmp_path / "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert sorted(notes(result)) == [
+        "Note: Column 'country' has values that the training data did not have: "
+        "'IT' (row 6), 'ES' (row 7), 'PL' (row 9) and 1 more.",
+        "Note: Column 'price' has text that cannot be read as a number and counts as "
+        "missing: 'a lot' (row 5).",
+        "Note: Column 'unit' has values that the training data did not have, which "
+        "have no influence: 'lb' (row 5).",
+    ]
+    quiet = run("score", path, "--model", tmp_path / "m.skops", "--quiet")
+    assert quiet.stderr == ""
 
 
 def test_missing_and_extra_columns_are_named(folder, orders, tmp_path):

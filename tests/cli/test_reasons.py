@@ -74,6 +74,20 @@ def test_values_are_given_as_the_user_would_write_them():
     assert told(row, **options) == ["a cell 0 (expected a10)"]
 
 
+def test_the_level_expected_is_that_of_the_likeliest_feature():
+    frame = cells([("c_x", 30.0, 4.0), ("c_y", -9.0, 0.0), ("b", 10.0, 0.0)])
+    frame["expected"] = [0.0, 1.0, 10.0]
+    frame.loc[1, "is_outside"] = False
+    (row,) = row_reasons(
+        frame,
+        1,
+        columns={"c_x": "c", "c_y": "c", "b": "b"},
+        levels=["c_x", "c_y"],
+        describe=lambda feature, value: feature[-1],
+    )
+    assert str(row) == "c x (expected y)"
+
+
 def test_rounding_never_puts_a_value_into_its_range():
     row = [("a", 14.0, 4.0), ("b", 10.0, 0.0), ("c", 10.0, 0.0)]
 

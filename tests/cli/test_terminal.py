@@ -65,12 +65,12 @@ def test_the_strangest_rows_are_shown_with_their_cells_marked(table):
     raw, messages = on_terminal("detect", table, *QUICK)
     shown = STYLES.sub("", raw)
     header, first, *_ = shown.splitlines()
-    names = "station loss outlier wind_speed gusts sky humidity reasons"
+    names = "row station loss outlier wind_speed gusts sky humidity reasons"
     assert header.split() == names.split()
-    assert first.startswith("station 041")
+    assert first.startswith(" 42  station 041")
     assert "\x1b[1;31m     1048*" in raw
     assert re.search(r"wind_speed 1048 \(expected [\d.]+ to [\d.]+\)", first)
-    assert len(re.findall(r"^station \d", shown, flags=re.MULTILINE)) == 10
+    assert len(re.findall(r"^ *\d+  station \d", shown, flags=re.MULTILINE)) == 10
     assert max(map(len, shown.splitlines())) <= 120
     assert "are outliers" in messages or "is an outlier" in messages
 
@@ -87,10 +87,10 @@ def test_only_reasons_are_shown_where_there_is_no_room(table):
     raw, _ = on_terminal("detect", table, *QUICK, "--top", 3, columns=70)
     shown = STYLES.sub("", raw)
     header, first, *_ = shown.splitlines()
-    assert header.split() == ["station", "loss", "outlier", "reasons"]
+    assert header.split() == ["row", "station", "loss", "outlier", "reasons"]
     assert "wind_speed 1048" in first
     assert max(map(len, shown.splitlines())) <= 70
-    assert len(re.findall(r"^station \d", shown, flags=re.MULTILINE)) == 3
+    assert len(re.findall(r"^ *\d+  station \d", shown, flags=re.MULTILINE)) == 3
 
 
 def test_a_file_holds_all_rows_and_the_terminal_the_strangest(table, tmp_path):
@@ -98,7 +98,7 @@ def test_a_file_holds_all_rows_and_the_terminal_the_strangest(table, tmp_path):
     raw, messages = on_terminal("detect", table, *QUICK, "-o", path)
     assert len(pd.read_csv(path)) == 300
     shown = STYLES.sub("", raw)
-    assert len(re.findall(r"^station \d", shown, flags=re.MULTILINE)) == 10
+    assert len(re.findall(r"^ *\d+  station \d", shown, flags=re.MULTILINE)) == 10
     reasons = pd.read_csv(path, index_col="station")["reasons"]
     flat = " ".join(shown.split())
     assert reasons["station 041"] in flat
@@ -110,8 +110,8 @@ def test_a_file_holds_all_rows_and_the_terminal_the_strangest(table, tmp_path):
 def test_a_dash_writes_csv_even_to_a_terminal(table):
     shown, _ = on_terminal("detect", table, *QUICK, "-o", "-", "--top", 2, "-q")
     header, first, _ = shown.splitlines()
-    assert header == "station,loss,probability,outlier,reasons"
-    assert first.startswith('"station 041",')
+    assert header == "row,station,loss,probability,outlier,reasons"
+    assert first.startswith('42,"station 041",')
 
 
 def test_new_rows_are_shown_as_well(table, tmp_path):
