@@ -1,6 +1,7 @@
-"""How good scores are, judged without labels."""
+"""Criteria that judge losses and scores without labels."""
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import trapezoid
 
 from skim._utils import evenly_spaced
@@ -8,12 +9,12 @@ from skim._utils import evenly_spaced
 MAX_VALUES = 10_000  # beyond this, evenly spaced order statistics stand for all
 N_LEVELS = 1000  # at which curves are taken
 MASSES = (0.9, 0.999)  # of the level sets whose volumes count
-MASS_LEFT = 0.9  # excess mass counts up to the level that leaves so much
+MASS_LEFT = 0.9  # excess mass counts up to the level at which it falls to this
 LIKELY_OUTLIERS = 0.1  # share of the rows, those with the largest gradients
 LIKELY_INLIERS = 0.5  # share of the rows, those with the smallest gradients
 
 
-def loss_entropy(losses):
+def loss_entropy(losses: ArrayLike) -> NDArray[np.float64]:
     r"""Measure how evenly the losses are spread over the rows.
 
     With :math:`u_i` the losses, scaled to sum to one, this is
@@ -54,36 +55,36 @@ def loss_entropy(losses):
     return -(shares * logs).sum(axis=-1)
 
 
-def excess_mass(scores, reference_scores):
-    r"""Measure how little room the most usual rows take up.
+def excess_mass(scores: ArrayLike, reference_scores: ArrayLike) -> float:
+    r"""Measure how small a part of the space holds the most ordinary rows.
 
     For a level :math:`t` the excess mass is
 
     .. math:: \max_u \; P(s(X) \ge u) - t \, V(s \ge u),
 
-    the share of rows that score at least :math:`u`, less what the room of such
-    scores costs. The curve over :math:`t` lies high where a small part of the space
-    holds most of the rows. What is returned is the area under it, up to the level
+    the share of rows that score at least :math:`u`, minus :math:`t` times the volume
+    of the points that do. The curve over :math:`t` is high if a small part of the
+    space holds most of the rows. The area under it is returned, up to the level
     where it falls to 0.9 [1]_.
 
     Parameters
     ----------
     scores : array-like of shape (n,)
-        Scores of rows; the higher, the more usual.
+        Scores of rows; the higher, the more ordinary.
 
     reference_scores : array-like of shape (m,)
-        Scores of points spread evenly over the space, which measure volumes: all
-        of it counts as 1.
+        Scores of points drawn uniformly from the space, which measure volumes: the
+        whole space has volume 1.
 
     Returns
     -------
     area : float
-        The larger, the better. Volumes below ``1 / (m + 1)`` cannot be told apart,
-        so that all is alike where even most of the rows take up less than that.
+        The larger, the better. Volumes below ``1 / (m + 1)`` cannot be resolved, so
+        scores that confine most rows to less than that all look alike.
 
     See Also
     --------
-    mass_volume : The same question, asked the other way round.
+    mass_volume : The volume that holds a given share of the rows.
 
     References
     ----------
@@ -104,21 +105,20 @@ def excess_mass(scores, reference_scores):
     return float(trapezoid(curve, levels))
 
 
-def mass_volume(scores, reference_scores):
-    """Measure the room that most rows take up, over several meanings of "most".
+def mass_volume(scores: ArrayLike, reference_scores: ArrayLike) -> float:
+    """Measure the volume of the space that holds most of the rows.
 
-    For each share of the rows from 90 to 99.9 percent, the volume is taken where
-    scores are at least as high as of these rows; what is returned is the mean of
-    the volumes [1]_.
+    This is the mean volume of the smallest level sets of the scores that hold 90 to
+    99.9 % of the rows [1]_.
 
     Parameters
     ----------
     scores : array-like of shape (n,)
-        Scores of rows; the higher, the more usual.
+        Scores of rows; the higher, the more ordinary.
 
     reference_scores : array-like of shape (m,)
-        Scores of points spread evenly over the space, which measure volumes: all
-        of it counts as 1.
+        Scores of points drawn uniformly from the space, which measure volumes: the
+        whole space has volume 1.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def mass_volume(scores, reference_scores):
 
     See Also
     --------
-    excess_mass : The same question, asked the other way round.
+    excess_mass : The share of the rows that a given volume holds.
 
     References
     ----------
@@ -146,14 +146,14 @@ def mass_volume(scores, reference_scores):
     return float(volumes[np.minimum(places, len(volumes) - 1)].mean())
 
 
-def gradient_cohesion(products):
-    r"""Measure how far the gradients of likely inliers and outliers have parted.
+def gradient_cohesion(products: ArrayLike) -> NDArray[np.float64]:
+    r"""Measure how different the gradients of likely inliers and outliers are.
 
-    The tenth of the rows with the longest gradients is rich in outliers, the half
-    with the shortest consists of inliers, mostly. What is returned is the mean cosine
-    of two gradients within such a set, averaged over the two sets, less the mean
-    cosine between them. It is large while a network learns one thing from the one and
-    another from the other, after an idea of [1]_.
+    The tenth of the rows with the longest gradients is rich in outliers; the half
+    with the shortest ones consists mostly of inliers. The criterion is the mean cosine
+    of two gradients within each group, averaged over the groups, minus the mean
+    cosine between the groups. It is large while the two groups pull a network in
+    different directions, after an idea of [1]_.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def _mean_of_pairs(cosines):
 
 
 def _masses_and_volumes(scores, reference_scores):
-    """Return the shares of rows and of the space that score so much at least.
+    """Return the shares of rows and of the space above each of several scores.
 
     Level sets are taken at the scores of at most 1,000 rows, the smallest first.
     """
@@ -220,7 +220,7 @@ def _masses_and_volumes(scores, reference_scores):
     order = np.sort(scores)
     masses = 1 - np.searchsorted(order, levels, side="left") / len(order)
     n_inside = len(reference) - np.searchsorted(reference, levels, side="left")
-    # One more, as if one point had been just inside: no volume is nothing.
+    # One more, as if one point were just inside: no volume is zero.
     return masses, (n_inside + 1) / (len(reference) + 1)
 
 

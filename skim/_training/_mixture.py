@@ -106,8 +106,8 @@ def split_point(losses: ArrayLike) -> float:
     """Find where the losses of outliers begin.
 
     The heavier of the two Gaussians of the mixture is the bulk of the losses. An
-    outlier lies more than three standard deviations above its mean and, where the
-    other Gaussian is the upper one, more likely belongs to that. Losses are rarely
+    outlier lies more than three standard deviations above its mean and, if the other
+    Gaussian is the upper one, is more likely to belong to that one. Losses are rarely
     Gaussian, so this is a rough guide.
 
     Parameters
@@ -117,8 +117,8 @@ def split_point(losses: ArrayLike) -> float:
     Returns
     -------
     threshold : float
-        Half-way between the smallest loss of an outlier and the next smaller one.
-        Infinity where there is none.
+        Midway between the smallest loss of an outlier and the next smaller one;
+        infinity if there are no outliers.
 
     Examples
     --------
