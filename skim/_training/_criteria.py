@@ -46,10 +46,10 @@ def loss_entropy(losses: ArrayLike) -> NDArray[np.float64]:
     >>> bool(loss_entropy([1, 1, 1, 9]) < loss_entropy([1, 2, 3, 4]))
     True
     """
-    losses = validate_rows(losses)
-    losses = losses - np.minimum(losses.min(axis=-1, keepdims=True), 0)
-    largest = losses.max(axis=-1, keepdims=True)
-    shares = np.where(largest > 0, losses / np.where(largest > 0, largest, 1), 1.0)
+    values = validate_rows(losses)
+    values = values - np.minimum(values.min(axis=-1, keepdims=True), 0)
+    largest = values.max(axis=-1, keepdims=True)
+    shares = np.where(largest > 0, values / np.where(largest > 0, largest, 1), 1.0)
     shares /= shares.sum(axis=-1, keepdims=True)
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
     return -(shares * logs).sum(axis=-1)
@@ -179,19 +179,19 @@ def gradient_cohesion(products: ArrayLike) -> NDArray[np.float64]:
     >>> float(gradient_cohesion(gradients @ gradients.T))
     1.0
     """
-    products = validate_rows(products)
-    n_rows = products.shape[-1]
-    if products.ndim < 2 or products.shape[-2] != n_rows or n_rows < 4:
+    inner = validate_rows(products)
+    n_rows = inner.shape[-1]
+    if inner.ndim < 2 or inner.shape[-2] != n_rows or n_rows < 4:
         raise ValueError(
             "Expected square matrices of inner products of at least four rows, got "
-            f"shape {products.shape}."
+            f"shape {inner.shape}."
         )
     n_outliers = max(round(LIKELY_OUTLIERS * n_rows), 2)
     n_inliers = max(round(LIKELY_INLIERS * n_rows), 2)
-    lengths = np.sqrt(np.maximum(np.diagonal(products, axis1=-2, axis2=-1), 0))
+    lengths = np.sqrt(np.maximum(np.diagonal(inner, axis1=-2, axis2=-1), 0))
     order = np.argsort(lengths, axis=-1, kind="stable")
     inverse = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    cosines = products * inverse[..., None] * inverse[..., None, :]
+    cosines = inner * inverse[..., None] * inverse[..., None, :]
     cosines = np.take_along_axis(cosines, order[..., None], axis=-2)
     cosines = np.take_along_axis(cosines, order[..., None, :], axis=-1)
     inliers, outliers = slice(None, n_inliers), slice(-n_outliers, None)
