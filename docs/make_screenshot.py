@@ -24,7 +24,7 @@ with TemporaryDirectory() as folder:
             "--no-sandbox",
             "--hide-scrollbars",
             f"--screenshot={PICTURE}",
-            "--window-size=1180,1560",
+            "--window-size=1180,1700",
             page.as_uri(),
         ],
         check=True,

@@ -210,6 +210,7 @@ def _environment():
         "count": _text.count,
         "number": _text.number,
         "percent": _text.percent,
+        "probability": _text.probability,
         "rows": _text.rows,
         "shorten": _text.shorten,
     }

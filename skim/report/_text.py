@@ -66,6 +66,14 @@ def percent(share):
     return f"{value:.1f}".removesuffix(".0") + "%"
 
 
+def probability(value):
+    """Format a probability in percent; neither 0% nor 100% is ever certain."""
+    value = 100 * float(value)
+    if value < 0.1:
+        return "<0.1%"
+    return ">99.9%" if value > 99.9 else f"{value:.1f}%"
+
+
 def rows(n):
     """Format a number of rows."""
     return "1 row" if n == 1 else f"{count(n)} rows"

@@ -17,10 +17,11 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skim import ALTBIDetector, ODIMDetector
+from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 from skim.report import write_report
 from skim.report._charts import trajectory
-from skim.report._text import interval
+from skim.report._text import interval, probability
+from skim.tables import TableEncoder
 from tests.detectors.test_bad_input import AWKWARD
 from tests.report.conftest import HOSTILE, SCRIPT
 
@@ -106,6 +107,19 @@ def test_scaled_features_are_not_taken_for_the_numbers_of_the_table(people, tmp_
         assert bool(height["expected"]) == is_expected
 
 
+def test_encoded_values_are_compared_in_the_words_of_the_encoder(people, tmp_path):
+    class Encoder(TableEncoder):
+        def describe(self, feature, value):
+            return f"{feature} of {abs(value):.0f}"
+
+    detector = IMAutoencoderDetector(epochs=40, random_state=0)
+    model = make_pipeline(Encoder(max_levels=3), detector).fit(people)
+    soup = read(write_report(model, people, tmp_path / "x.html"))
+    rows = {row["name"]: row["reasons"][0] for row in top_rows(soup)}
+    assert rows["p7"]["expected"] == "colour_(rare) of 0"
+    assert rows["p3"]["expected"].startswith("159 to")
+
+
 def test_probabilities_stand_beside_the_losses(soup, fitted, people):
     features = fitted[:-1].transform(people)
     expected = np.sort(fitted[-1].outlier_probability(features))[::-1][:20]
@@ -183,6 +197,13 @@ def test_missing_cells_are_shown_as_missing(table, tmp_path):
 )
 def test_ranges_are_written_with_few_digits(arguments, text):
     assert interval(*arguments) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.5, "50.0%"), (1.0, ">99.9%"), (0.0, "<0.1%")]
+)
+def test_probabilities_are_never_certain(value, text):
+    assert probability(value) == text
 
 
 def test_columns_to_blame_are_averages_of_relative_contributions(soup, fitted, people):
