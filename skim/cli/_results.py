@@ -103,7 +103,7 @@ class Results:
         if given is None:
             known = {f"x{j}": name for j, name in enumerate(features)}
             reasons["feature"] = reasons["feature"].map(known)
-        return row_reasons(
+        found = row_reasons(
             reasons,
             len(rows),
             max_reasons=self.n_reasons,
@@ -112,6 +112,11 @@ class Results:
             describe=self.encoder.describe,
             written=lambda i, column, feature: self._written(rows[i], column, feature),
         )
+        # An inlier is not strange as a whole, though a cell of it may be.
+        return [
+            reasons._replace(is_whole=reasons.is_whole and bool(self.is_outlier[row]))
+            for row, reasons in zip(rows, found, strict=True)
+        ]
 
     @cached_property
     def _feature_names(self):
@@ -175,7 +180,7 @@ class Results:
         is_written[self.rows] = True
         explained = self.explained[is_written[self.explained]]
         texts = np.full(len(self.table), None, dtype=object)
-        texts[explained] = [str(reasons) for reasons in self.explain(explained)]
+        texts[explained] = [str(row) or None for row in self.explain(explained)]
         with _writer(path, schema, as_parquet) as writer:
             start = 0
             for named in self._in_chunks(self.rows, self._named, CHUNK):
