@@ -30,9 +30,9 @@ DAY_0 = datetime.date(1970, 1, 1).toordinal()
 class ColumnsEncoder(TransformerMixin, BaseEstimator):
     """Base class of encoders that handle each column on its own.
 
-    Subclasses implement `_learn`, which returns the feature suffixes of a column and
-    what to remember about it (plain values and arrays); `_encode`, which writes the
-    features and returns which values are missing; and `_describe`.
+    Subclasses implement `_learn`, which returns the feature suffixes of a column, what
+    to remember about it (plain values and arrays), and which values are missing;
+    `_encode`, which writes the features; and `_describe`.
 
     Parameters
     ----------
@@ -58,8 +58,7 @@ class ColumnsEncoder(TransformerMixin, BaseEstimator):
         """Fit to a DataFrame, column by column."""
         self.suffixes_, self.learned_ = [], []
         for j in range(X.shape[1]):
-            suffixes, learned = self._learn(X.iloc[:, j], j)
-            missing = is_missing(X.iloc[:, j])
+            suffixes, learned, missing = self._learn(X.iloc[:, j], j)
             flagged = self.flag and has_news(missing)
             self.suffixes_.append(suffixes + ["_missing"] * flagged)
             self.learned_.append(learned)
@@ -72,10 +71,12 @@ class ColumnsEncoder(TransformerMixin, BaseEstimator):
         out = np.zeros((len(X), ends[-1]))
         for j, (suffixes, end) in enumerate(zip(self.suffixes_, ends, strict=True)):
             column, features = X.iloc[:, j], out[:, end - len(suffixes) : end]
-            if suffixes[-1] == "_missing":
-                features[:, -1] = is_missing(column)
-                features = features[:, :-1]
-            if features.shape[1]:
+            if suffixes == ["_missing"]:
+                features[:, 0] = is_missing(column)
+            elif suffixes[-1] == "_missing":
+                self._encode(column, j, self.learned_[j], features[:, :-1])
+                features[:, -1] = np.isnan(features[:, 0])
+            else:
                 self._encode(column, j, self.learned_[j], features)
         return out
 
@@ -135,7 +136,7 @@ class NumberEncoder(ColumnsEncoder):
             "is_duration": bool(form.get("is_duration"))
             or bool(pd.api.types.is_timedelta64_dtype(column.dtype)),
         }
-        return [""], learned
+        return [""], learned, np.isnan(values)
 
     def _encode(self, column, j, learned, out):
         values = to_numbers(column, self.forms[j])
@@ -188,12 +189,14 @@ class CategoryEncoder(ColumnsEncoder):
         text = to_text(column)
         counts = text.value_counts()
         if len(counts) < 2:
-            return [], {"levels": counts.index.tolist(), "rare": []}
+            levels = counts.index.tolist()
+            return [], {"levels": levels, "rare": []}, text.isna().to_numpy(bool)
         common = counts.index[counts >= RARE_SHARE * len(text)]
         levels = sorted(common.tolist())
         rare = sorted(set(counts.index.tolist()) - set(levels))
         suffixes = [f"_{level}" for level in levels] + ["_(rare)"] * bool(rare)
-        return suffixes, {"levels": levels, "rare": rare}
+        learned = {"levels": levels, "rare": rare}
+        return suffixes, learned, text.isna().to_numpy(bool)
 
     def _encode(self, column, j, learned, out):
         import pandas as pd
@@ -230,7 +233,8 @@ class FrequencyEncoder(ColumnsEncoder):
     """
 
     def _learn(self, column, j):
-        counts = to_text(column).value_counts()
+        text = to_text(column)
+        counts = text.value_counts()
         n_known = int(counts.sum())
         hashes = _hashes(counts.index)
         order = np.argsort(hashes)
@@ -246,7 +250,8 @@ class FrequencyEncoder(ColumnsEncoder):
             "texts": [str(text) for _, text in common],
             "text_logs": np.log([-count / n_known for count, _ in common]),
         }
-        return ["_frequency"] if len(counts) > 1 else [], learned
+        suffixes = ["_frequency"] if len(counts) > 1 else []
+        return suffixes, learned, text.isna().to_numpy(bool)
 
     def _encode(self, column, j, learned, out):
         text = to_text(column)
@@ -306,7 +311,7 @@ class DateEncoder(ColumnsEncoder):
             "last": float(np.floor(np.nanmax(days))),
             "parts": parts,
         }
-        return [f"_{part}" for part in parts], learned
+        return [f"_{part}" for part in parts], learned, np.isnan(days)
 
     def _encode(self, column, j, learned, out):
         days = to_days(column, self.forms[j])
@@ -351,15 +356,7 @@ def to_numbers(column, form=PLAIN):
         return column.dt.total_seconds().to_numpy(np.float64, copy=True)
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(np.float64, na_value=np.nan, copy=True)
-    text = to_text(column)
-    numbers = parse_numbers(text, form or PLAIN)
-    lost = np.isnan(numbers) & text.notna().to_numpy(bool)
-    if lost.any():
-        words = {"true": 1.0, "false": 0.0, "inf": np.inf, "-inf": -np.inf}
-        words |= {"infinity": np.inf, "-infinity": -np.inf}
-        read = text[lost].str.lower().map(words)
-        numbers[lost] = read.to_numpy(np.float64, na_value=np.nan)
-    return numbers
+    return parse_numbers(to_text(column), form or PLAIN)
 
 
 def to_days(column, form):

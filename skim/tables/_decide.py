@@ -1,7 +1,7 @@
 """Deciding how to encode a column, and saying why."""
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Outcome(NamedTuple):
         The only value of a column, empty if it has none; None for other columns.
     warning : str
         What the user should know, if anything.
+    parsed : Series or None
+        The numbers or dates of a text column, which take time to parse.
     """
 
     treatment: str
@@ -68,6 +70,7 @@ class Outcome(NamedTuple):
     form: dict = {}
     constant: str | None = None
     warning: str = ""
+    parsed: Any = None
 
 
 NO_VALUES = Outcome("dropped", "no values", constant="")
@@ -139,7 +142,7 @@ def _text(column, name, rules):
         return NO_VALUES
     numbers = find_numbers(text)
     if numbers.form:
-        values = pd.Series(to_numbers(text, numbers.form))
+        values = pd.Series(numbers.parsed, index=column.index)
         found = _identifier(values, name, rules)
         return found or _number(text, numbers.what, rules, numbers)
     dates = find_dates(text, rules.dates)
@@ -230,8 +233,10 @@ def _is_id_name(name):
 
 
 def _number(column, what, rules, found=None):
+    import pandas as pd
+
     form = found.form if found else PLAIN
-    values = to_numbers(column, form)
+    values = found.parsed if found else to_numbers(column)
     finite = np.isfinite(values)
     if not finite.any():
         return Outcome("dropped", "no finite values", constant="")
@@ -240,11 +245,17 @@ def _number(column, what, rules, found=None):
     n_infinite = int(np.isinf(values).sum())
     notes = f"; {n_infinite:,} infinite" if n_infinite else ""
     notes += _obstacles(found) + _gaps(is_missing(column))
-    return Outcome("number", what + notes, form)
+    outcome = Outcome("number", what + notes, form)
+    if found:
+        parsed = pd.Series(values, index=column.index)
+        outcome = outcome._replace(parsed=parsed)
+    return outcome
 
 
 def _date(column, form, what, rules, found=None):
-    days = to_days(column, form)
+    import pandas as pd
+
+    days = found.parsed if found else to_days(column, form)
     if np.isnan(days).all():
         return NO_VALUES
     parts = varying_parts(days)
@@ -252,7 +263,14 @@ def _date(column, form, what, rules, found=None):
         return decide_category(column, rules)
     notes = _obstacles(found) + _gaps(is_missing(column))
     reason = f"{what}: {', '.join(parts)}{notes}"
-    return Outcome("date", reason, form, warning=found.warning if found else "")
+    if not found:
+        return Outcome("date", reason, form)
+    moments = (days * 86_400e6).round()
+    known = np.isfinite(days)
+    parsed = np.full(len(days), np.datetime64("NaT"), dtype="datetime64[us]")
+    parsed[known] = moments[known].astype(np.int64).astype("datetime64[us]")
+    parsed = pd.Series(parsed, index=column.index)
+    return Outcome("date", reason, form, warning=found.warning, parsed=parsed)
 
 
 def _obstacles(found):

@@ -221,6 +221,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             why = "; ".join(f"{d.column}: {d.reason}" for d in self.decisions_[:5])
             more = "; ..." if len(self.decisions_) > 5 else ""
             raise ValueError(f"No column can be used as a feature ({why}{more}).")
+        for j, outcome in enumerate(outcomes):
+            if outcome.parsed is not None:
+                table[j] = outcome.parsed
         self.transformer_ = transformer.fit(table)
         self._constants = [
             (j, outcome.constant)

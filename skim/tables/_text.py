@@ -32,6 +32,8 @@ class Found(NamedTuple):
         Number of values that cannot be parsed.
     warning : str
         What had to be guessed, if anything.
+    parsed : ndarray or None
+        The numbers, or the days since 1970, with NaN for anything else.
     """
 
     form: dict | None
@@ -40,6 +42,7 @@ class Found(NamedTuple):
     obstacle: str = ""
     n_obstacles: int = 0
     warning: str = ""
+    parsed: np.ndarray | None = None
 
 
 NOTHING = Found(None, 0.0)
@@ -142,6 +145,9 @@ ALIASES = {
 }
 MEANING = {alias: unit for unit, aliases in ALIASES.items() for alias in aliases}
 ORDINALS = ("st", "nd", "rd", "th")
+WORDS = {"true": 1.0, "false": 0.0, "inf": np.inf, "-inf": -np.inf} | {
+    "infinity": np.inf, "-infinity": -np.inf,
+}  # fmt: skip
 PLAIN = {"decimal": ".", "factors": {"": 1.0}, "template": "{}"}
 
 
@@ -163,38 +169,51 @@ def find_numbers(text):
     if max(shares[decimal], spent) < MOST:
         return NOTHING
     if spent > shares[decimal]:
-        seconds = parse_durations(present)
-        return _finding(present, seconds, DURATION, "durations in text, in seconds")
-    return _find_units(present, decimal)
+        seconds = parse_durations(text)
+        return _finding(text, seconds, DURATION, "durations in text, in seconds")
+    bare = re.compile(r"[+-]?" + UNSIGNED[decimal])
+    is_bare = sum(bool(bare.fullmatch(v)) for v in values) > MOST * len(values)
+    return _find_units(text, decimal, is_bare)
 
 
-def _find_units(present, decimal):
-    numbers = _plain_numbers(present, decimal)
+def _find_units(text, decimal, is_bare):
+    import pandas as pd
+
     form = PLAIN | {"decimal": decimal}
     what = "numbers in text" + " with a decimal comma" * (decimal == ",")
-    lost = np.isnan(numbers)
+    numbers = _plain_numbers(text, decimal) if is_bare else np.full(len(text), np.nan)
+    lost = np.isnan(numbers) & text.notna().to_numpy(bool)
     if not lost.any():
-        return Found(form, 1.0, what)
-    counts = present[lost].value_counts()
-    read = [_number(value, decimal) for value in counts.index]
+        return Found(form, 1.0, what, parsed=numbers)
+    codes, values = pd.factorize(text[lost])
+    values = [str(value) for value in values]
+    read = [_number(value, decimal) for value in values]
     units: Counter[str] = Counter()
-    for (_, unit), count in zip(read, counts, strict=True):
+    for (_, unit), count in zip(read, np.bincount(codes).tolist(), strict=True):
         if unit is not None:
-            units[unit] += int(count)
-    bare = units.pop("", 0) + len(present) - int(lost.sum())
+            units[unit] += count
+    bare = units.pop("", 0) + int(np.isfinite(numbers).sum())
     if units:
-        if _are_codes(counts.index):
+        if _are_codes(values):
             return NOTHING
         main = min(units, key=lambda unit: (-units[unit], unit))
         form["factors"] = _factors(units, main)
-        form["template"] = _template(counts.index, read, main)
+        form["template"] = _template(values, read, main)
         mixed = sorted(set(units) & set(form["factors"]) - {main})
         what += f" in {form['template'].replace('{}', '').strip()}"
         what += "".join(f", converted from {unit}" for unit in mixed)
-        if not mixed:
+        if mixed:
+            numbers[:] = np.nan  # of which unit?
+        else:
             form["factors"][""] = 1.0  # the unit was left out
             what += f", {bare:,} without it" * (bare > 0)
-    return _finding(present, parse_numbers(present, form), form, what)
+    numbers[lost] = _converted(read, form["factors"])[codes]
+    return _finding(text, numbers, form, what)
+
+
+def _converted(read, factors):
+    """Return numbers in the main unit, given pairs of number and unit."""
+    return np.array([number * factors.get(unit, np.nan) for number, unit in read])
 
 
 def _are_codes(values):
@@ -232,18 +251,20 @@ def _template(values, read, main):
     return max((t for t in templates if templates[t] == best), default="{}")
 
 
-def _finding(present, parsed, form, what):
+def _finding(text, parsed, form, what):
     """Return what was found, given the values and what they were parsed as."""
-    lost = np.isnan(parsed)
-    share = 1.0 - float(lost.mean())
-    if not lost.any():
-        return Found(form, share, what)
+    present = text.notna().to_numpy(bool)
+    lost = np.isnan(parsed) & present
+    n_lost = int(lost.sum())
+    if not n_lost:
+        return Found(form, 1.0, what, parsed=parsed)
+    share = 1.0 - n_lost / int(present.sum())
     # The rows may come in any order.
-    counts = present[lost].value_counts()
-    example = min(counts.index[counts == counts.iloc[0]])
-    return Found(
-        form if share >= ENOUGH else None, share, what, str(example), int(lost.sum())
-    )
+    counts = text[lost].value_counts()
+    example = str(min(counts.index[counts == counts.iloc[0]]))
+    if share < ENOUGH:
+        return Found(None, share, what, example, n_lost)
+    return Found(form, share, what, example, n_lost, parsed=parsed)
 
 
 def parse_numbers(text, form):
@@ -251,17 +272,14 @@ def parse_numbers(text, form):
     if form.get("is_duration"):
         return parse_durations(text)
     decimal, factors = form["decimal"], form["factors"]
-    numbers = _plain_numbers(text, decimal)
-    if "" not in factors:
-        numbers[:] = np.nan
+    numbers = np.full(len(text), np.nan)
+    if len(factors) == 1:
+        numbers = _plain_numbers(text, decimal)
     lost = np.isnan(numbers) & text.notna().to_numpy(bool)
     if lost.any():
         numbers[lost] = _on_unique(
             text[lost],
-            lambda values: [
-                number * factors.get(unit, np.nan)
-                for number, unit in (_number(value, decimal) for value in values)
-            ],
+            lambda values: _converted([_number(v, decimal) for v in values], factors),
         )
     return numbers
 
@@ -286,7 +304,8 @@ def _number(value, decimal):
     """Return a number in text and its unit, NaN and None if there is no number."""
     match = NUMBER[decimal].fullmatch(value)
     if not match:
-        return np.nan, None
+        word = WORDS.get(value.lower())
+        return (np.nan, None) if word is None else (word, "")
     parts = match.groupdict("")
     money, unit = parts["money"], parts["unit"].strip()
     if (money and unit) or unit in ORDINALS:
@@ -399,7 +418,7 @@ def find_dates(text, order="auto"):
     values = sample.tolist()
     if _are_times_of_day(values):
         form = {"format": "", "order": "time of day"}
-        return _finding(present, parse_dates(present, form), form, "times in text")
+        return _finding(text, parse_dates(text, form), form, "times in text")
     matches = [match for value in values if (match := _match_date(value))]
     if len(matches) < MOST * len(values):
         return NOTHING
@@ -409,7 +428,7 @@ def find_dates(text, order="auto"):
         order, warning = _order(present, numeric, order)
         what += f", {order}"
     form = {"format": _format(sample, order), "order": order}
-    found = _finding(present, parse_dates(present, form), form, what)
+    found = _finding(text, parse_dates(text, form), form, what)
     return found._replace(warning=warning)
 
 
