@@ -84,8 +84,8 @@ Top = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Only the N strangest rows, strangest first.  [default: 10 on a terminal, "
-        "otherwise all rows in their order]",
+        help="Only the N strangest rows, strangest first; by default, 10 on a "
+        "terminal, and elsewhere all rows in their order.",
     ),
 ]
 Keep = Annotated[
@@ -112,10 +112,10 @@ Jobs = Annotated[
     ),
 ]
 Encoding = Annotated[
-    str | None, typer.Option(help="Encoding of a text file, if not UTF-8.")
+    str | None, typer.Option(help="Encoding of a text file, if it is not detected.")
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(help="Field separator, if it is not detected correctly.")
+    str | None, typer.Option(help="Field separator, if it is not detected.")
 ]
 Sheet = Annotated[
     str | None, typer.Option(help="Sheet of an Excel file, if not the first.")
@@ -195,7 +195,7 @@ def detect(
     contamination: Annotated[
         float | None,
         typer.Option(
-            help="Share of outliers, in (0, 0.5]; by default, inferred from the scores."
+            help="Share of outliers, in (0, 0.5]; by default, inferred from the losses."
         ),
     ] = None,
     top: Top = None,

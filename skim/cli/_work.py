@@ -196,8 +196,11 @@ def verdict(results, *, is_training, n_listed):
         rest = n_outliers - n_extreme
         some = f"{n_extreme:,} of them " if rest else ""
         apart = f"; no gap sets the other {rest:,} apart" if rest else ""
-        return f"{share}, {some}with losses far above the usual{apart}."
+        loss = "a loss" if n_extreme == 1 else "losses"
+        return f"{share}, {some}with {loss} far above the usual{apart}."
     listed = f"the {n_listed} strangest rows are listed"
+    if n_listed == 1:
+        listed = "the strangest row is listed"
     advice = "--top lists the strangest rows, --contamination sets the share"
     usual = ", about the usual share" if n_outliers else ""
     return f"{share}{usual}. No group stands apart; {listed if n_listed else advice}."

@@ -433,6 +433,11 @@ def test_the_share_of_outliers_says_what_it_rests_on(tmp_path):
     [
         (0.1, 0, ", about the usual share. No group stands apart; --top lists "),
         (0.1, 2, ", 2 of them with losses far above the usual; no gap sets the other "),
+        (
+            0.1,
+            1,
+            ", 1 of them with a loss far above the usual; no gap sets the other 9 ",
+        ),
         (1.0, 0, ", with losses far above the usual."),
     ],
 )
