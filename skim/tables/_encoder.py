@@ -211,7 +211,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             else:
                 outcomes.append(decide(column, name, rules))
             if outcomes[-1].warning:
-                warnings.warn(f"Column {name!r}: {outcomes[-1].warning}.", stacklevel=2)
+                warnings.warn(f"Column {name!r}: {outcomes[-1].warning}.", stacklevel=3)
         self.decisions_ = [
             ColumnDecision(name, outcome.treatment, outcome.reason)
             for name, outcome in zip(names, outcomes, strict=True)
