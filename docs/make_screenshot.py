@@ -24,10 +24,10 @@ with TemporaryDirectory() as folder:
             "--no-sandbox",
             "--hide-scrollbars",
             f"--screenshot={PICTURE}",
-            "--window-size=1180,1700",
+            "--window-size=1180,1740",
             page.as_uri(),
         ],
         check=True,
         capture_output=True,
     )
-Image.open(PICTURE).quantize(128).save(PICTURE, optimize=True)
+Image.open(PICTURE).quantize(256).save(PICTURE, optimize=True)

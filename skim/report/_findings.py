@@ -35,8 +35,9 @@ class Blame(NamedTuple):
     ----------
     features : ndarray of int of shape (n_top, n_features)
         The features in the order of blame, as in ``detector.reasons``.
-    low, high : ndarray of shape (n_top, n_features)
-        The ends of the expected ranges in that order, in the units of the features.
+    ranges : tuple of three ndarrays of shape (n_top, n_features)
+        The expected values in that order and the ends of their ranges, in the units of
+        the features.
     judgement : Judgement
         Which of them are reasons, in that order.
     shares : ndarray of shape (n_top, n_columns)
@@ -45,8 +46,7 @@ class Blame(NamedTuple):
     """
 
     features: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    ranges: tuple[np.ndarray, np.ndarray, np.ndarray]
     judgement: Judgement
     shares: np.ndarray
 
@@ -73,7 +73,7 @@ def blame(case, top):
     shares = np.maximum(case.by_column(relative), 0)
     total = shares.sum(axis=1, keepdims=True)
     shares /= np.where(total > 0, total, 1)
-    return Blame(features, low, high, judgement, shares)
+    return Blame(features, (expected, low, high), judgement, shares)
 
 
 def _blamed_cells(expectations, scaled, relative):
@@ -124,13 +124,15 @@ def reasons_and_columns(case, top, blame):
         plain = {f for f in own if column.holds(values[:, f], top)}
         for k in (k for k, mine in enumerate(named) if j in mine):
             place, f = named[k][j]
-            low, high = blame.low[k, place], blame.high[k, place]
+            expected, low, high = (part[k, place] for part in blame.ranges)
             reason = {"weight": float(blame.shares[k, j]), "column": described[j]}
             reason |= column.describe(top[k]) | {"expected": None, "band": None}
             if f in plain:
                 reason |= column.expectation(top[k], low, high)
             else:
-                reason["expected"] = case.describe(f, low, high)
+                ends = (low, high) if column.is_ordered else (expected, expected)
+                text = case.describe(f, *ends)
+                reason["expected"] = None if text == reason["value"] else text
             reasons[k][list(named[k]).index(j)] = reason
     if same:
         read = [described[j] for j in first]

@@ -91,7 +91,11 @@ class Column(ABC):
         SVG path of the histogram, of size `STRIP`.
     summary : str
         The distribution in words.
+    is_ordered : bool
+        Whether a range of values means something.
     """
+
+    is_ordered = False
 
     def __init__(self, values, missing):
         self._values = values
@@ -144,6 +148,8 @@ class Column(ABC):
 
 class Numbers(Column):
     """A column of numbers or dates."""
+
+    is_ordered = True
 
     def __init__(self, values, missing, numeric, write):
         super().__init__(values, missing)

@@ -117,7 +117,7 @@ def test_encoded_values_are_compared_in_the_words_of_the_encoder(people, tmp_pat
     soup = read(write_report(model, people, tmp_path / "x.html"))
     rows = {row["name"]: row["reasons"][0] for row in top_rows(soup)}
     assert rows["p7"]["expected"] == "colour_(rare) of 0"
-    assert rows["p3"]["expected"].startswith("159 to")
+    assert rows["p3"]["expected"].startswith("160 to")
 
 
 def test_probabilities_stand_beside_the_losses(soup, fitted, people):
