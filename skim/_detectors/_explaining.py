@@ -74,7 +74,7 @@ class ExplainMixin:
 
         Cells come in the order in which they are to blame: first those far from the
         usual values of their column, then others outside of their range, then the
-        rest; within each group by their contributions.
+        rest and missing cells last; within each group by their contributions.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ def blamed_cells(expectations, rows, contributions, n_cells):
         "column", "expected", "low", "high", "contribution" and "is_outside".
     """
     far_out = expectations.far_out(rows.astype(np.float64))
-    order = np.lexsort((-contributions, ~far_out), axis=1)
+    order = np.lexsort((-contributions, ~far_out, np.isnan(rows)), axis=1)
     candidates = order[:, : n_cells + N_MORE_CANDIDATES]
     expected, low, high = expectations.predict(rows, candidates)
     values = np.take_along_axis(rows, candidates, axis=1)
@@ -206,6 +206,6 @@ def blamed_cells(expectations, rows, contributions, n_cells):
         "is_outside": (values < low - ROUNDING) | (values > high + ROUNDING),
     }
     is_far = np.take_along_axis(far_out, candidates, axis=1) & cells["is_outside"]
-    order = np.lexsort((-cells["contribution"], ~cells["is_outside"], ~is_far), axis=1)
-    order = order[:, :n_cells]
+    groups = ~cells["is_outside"], ~is_far, np.isnan(values)  # the last one first
+    order = np.lexsort((-cells["contribution"], *groups), axis=1)[:, :n_cells]
     return {k: np.take_along_axis(v, order, axis=1) for k, v in cells.items()}

@@ -120,3 +120,12 @@ def test_reasons_in_hard_tables_are_finite(quick, X):
     assert np.isfinite(reasons[NUMBERS].to_numpy()).all()
     assert not reasons.loc[reasons["value"].isna(), "is_outside"].any()
     assert reasons.loc[reasons["row"] == 3, "is_outside"].all()
+
+
+def test_missing_cells_come_last(quick, related):
+    detector = quick().fit(related)
+    row = related[:1].copy()
+    row[0, 3] = np.nan
+    reasons = detector.reasons(row, n_reasons=None)
+    assert reasons["feature"].iloc[-1] == "x3"
+    assert np.isfinite(reasons["expected"]).all()
