@@ -290,6 +290,21 @@ def test_means_count_every_pair_of_table_and_kind_once():
     assert tables["kNN, plain"].to_dict() == {"wine": 0.75, "tips": 0, "all": 0.5}
 
 
+def test_differences_count_tables():
+    recalls = {"wine": (1, 0.5), "tips": (0.5, 0.25), "cars": (0.5, 0.75)}
+    runs = [
+        {"table": name, "kind": "sign", "seed": 0, "recall": value}
+        | dict(zip(("detector", "encoding"), contender, strict=True))
+        for name, pair in recalls.items()
+        for contender, value in zip(study.CONTENDERS[:2], pair, strict=True)
+    ]
+    [row] = study.differences(pd.DataFrame(runs)).to_dict("records")
+    assert row["detector"] == "IsolationForest"
+    assert row["ahead by"] == pytest.approx(0.5 / 3)
+    assert (row["won"], row["lost"]) == (2, 1)
+    assert (row["low"], row["high"]) == pytest.approx((-0.25, 0.5))
+
+
 def test_the_command_resumes_where_it_stopped(tmp_path):
     output = tmp_path / "results.csv"
     command = ["tables", "--data", "wine", "--kind", "sign", "--kind", "misspelt"]
