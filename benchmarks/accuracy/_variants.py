@@ -248,7 +248,7 @@ def recombined(detector, X, rows, watched):
     # For all epochs, and judged at all moments, by the rows that the detector watches.
     trained = clone(detector).set_params(store_stages=True, patience=None, min_epochs=1)
     trained.fit(X)
-    scaled = trained._scaler.transform(X[np.r_[rows, watched]])
+    scaled = trained._scaler.scale(X[np.r_[rows, watched]])
     moments = checkpoint_epochs(detector.epochs)
     kept = sorted({*moments, detector.epochs})
     stages = trained._stages
@@ -258,9 +258,13 @@ def recombined(detector, X, rows, watched):
     )
     with nets.compute(1):
         losses = [
-            trained._losses(scaled, *s) for s in zip(weights, statistics, strict=True)
+            trained._losses(scaled.values, *state)
+            for state in zip(weights, statistics, strict=True)
         ]
     losses = np.stack(losses)
+    if scaled.far is not None:
+        row, _, far_losses = scaled.far
+        losses += np.bincount(row, far_losses, minlength=losses.shape[-1])
     of_rows, of_watched = np.split(losses, [len(rows)], axis=-1)
     at_moments = of_watched[: len(moments)]
     entropy = trained.history_["criterion"][np.array(moments) - 1]

@@ -44,7 +44,7 @@ class ResumableDetector(IMDetector):
         like the rest makes for a bad start. Rows are scored by the networks as they
         are after the latest part: no snapshots are chosen, and `epochs`, `stopping`
         and the parameters that go with them have no effect. The threshold is set by a
-        random sample of 4,096 of the rows seen so far.
+        random sample of 4,096 of the rows that `partial_fit` has seen so far.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class ResumableDetector(IMDetector):
                 self._network_params = self._network_params | fill
             with nets.compute(effective_n_jobs(self.n_jobs)):
                 self._train_on_part(part, None if is_first else self._stream_state())
-        except Exception:
+        except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise

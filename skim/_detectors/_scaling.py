@@ -88,7 +88,7 @@ class InputScaler:
         if self.how == "squash":
             longest = np.where(varies, MAX_TAIL * self.spread_, np.inf)
             tail = np.minimum(tail, longest)
-            self.tail_ = np.where(tail > 0, tail, MAX_TAIL)
+            self.tail_ = tail  # 0 where nothing is known
         if past is not None:
             self._merge(past)
         self.std_ = self.spread_.copy()
@@ -144,7 +144,9 @@ class InputScaler:
         if self.how == "squash":
             center, tail = shift + factor * past.center_, factor * past.tail_
             merged["center_"] = center, center + share * (self.center_ - center)
-            merged["tail_"] = tail, tail + share * (self.tail_ - tail)
+            both = tail + share * (self.tail_ - tail)
+            both = np.where(self.tail_ == 0, tail, both)
+            merged["tail_"] = tail, np.where(tail == 0, self.tail_, both)
         for name, (before, both) in merged.items():
             now = np.where(self.n_known_ == 0, before, getattr(self, name))
             setattr(self, name, np.where((share == 0) | (share == 1), now, both))
@@ -172,7 +174,8 @@ class InputScaler:
         if self.how == "squash" and self.far_loss:
             with np.errstate(over="ignore"):
                 center = self.half_origin_ + self.half_range_ * self.center_
-                tail = self.half_range_ * self.tail_
+                known = np.where(self.tail_ > 0, self.tail_, MAX_TAIL)
+                tail = self.half_range_ * known
                 low, high = 2 * (center - FREE * tail), 2 * (center + FREE * tail)
                 rows, columns = np.nonzero((low > X) | (high < X))
                 distance = np.abs(X[rows, columns] / 2.0 - center[columns])

@@ -13,7 +13,7 @@ from sklearn.base import OutlierMixin
 from skim._utils import evenly_spaced
 
 EXPECTED_SHARE = 0.0125  # of outliers, where the losses give no hint
-SHARES = (0.005, 0.3)  # smallest and largest share of outliers considered
+SHARES = (0.005, 0.2)  # smallest and largest share of outliers considered
 WINDOW = 1.25  # the spacing at a share is measured from share / 1.25 to share * 1.25
 LINEAR_REACH = 3.0  # interquartile ranges above the median until gaps count less
 CERTAIN = 10.0  # interquartile ranges from the median, beyond which all is an outlier
@@ -136,7 +136,9 @@ def threshold(scores, contamination):
     if n_outliers:
         offset = between(-losses[n_outliers - 1], -losses[n_outliers])
     lower, median, upper = np.quantile(scores / 4, [0.25, 0.5, 0.75])
-    if upper > lower:  # in quarters, as the difference of two float64 need not be one
+    # In quarters, as the difference of two float64 need not be a float64; losses are
+    # computed in single precision, so a smaller spread than its resolution is none.
+    if upper - lower > np.finfo(np.float32).eps * np.abs(median):
         offset = max(offset, 4 * (median - CERTAIN * (upper - lower)))
     return offset
 
@@ -151,7 +153,7 @@ def auto_share(losses):
     Let :math:`q(u)` be the loss exceeded by a share :math:`u` of the rows. Its spacing
     :math:`s(u) = q(u / 1.25) - q(1.25 u)` is constant for an exponential tail and peaks
     where a group of rows stands apart. The estimate is the geometric mean of all shares
-    from 0.5 % to 30 %, weighted by
+    from 0.5 % to 20 %, weighted by
 
     .. math:: w(u) = \left[s(u) \min(u / u_0, u_0 / u)\right]^2
 

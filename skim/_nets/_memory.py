@@ -72,8 +72,12 @@ def resolve_device(device, *, or_cpu=False):
 
 
 def as_tensor(array, device):
-    """Return the tensor of an array on a device, without a copy if it is the CPU."""
-    return None if array is None else torch.from_numpy(array).to(device)
+    """Return the tensor of an array on a device, without a copy if that is possible."""
+    if array is None:
+        return None
+    # torch warns of arrays that it could write to but must not, as in a memory map.
+    array = array if array.flags.writeable else array.copy()
+    return torch.from_numpy(array).to(device)
 
 
 def seeded_generator(seed, device):

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from skim._nets._memory import Workspace, device_or_cpu
+from skim._nets._memory import Workspace, as_tensor, device_or_cpu
 
 # Rows per chunk are chosen so that a layer of all members stays in the cache.
 CHUNK_ELEMENTS = 2**18
@@ -32,21 +32,20 @@ def snapshot_losses(
     ------
     losses : ndarray of shape (M, n), or terms : ndarray of shape (n, p)
     """
-    device = device_or_cpu(device)
-    if noise is not None:
-        noise = torch.from_numpy(noise).to(device)
+    device = device if device == "cpu" else device_or_cpu(device)
+    noise = as_tensor(noise, device)
     n_members, n_samples = weights.shape[1], 1 if noise is None else noise.shape[2]
     size = CHUNK_ELEMENTS // (n_members * n_samples * shape.widest)
     size = max(64, min(2048, size // 64 * 64))  # whole vector registers
-    chunks = in_chunks(torch.from_numpy(rows).to(device), size)
+    chunks = in_chunks(as_tensor(rows, device), size)
     workspace = Workspace(device)
     for s in range(len(weights)):
-        state = (torch.from_numpy(part[s]).to(device) for part in (weights, statistics))
+        state = (as_tensor(part[s], device) for part in (weights, statistics))
         folded = shape.fold(*state, noise)
         if member_weights is None:
             parts = [shape.losses(folded, x, workspace) for x in chunks]
         else:
-            share = torch.from_numpy(member_weights[s]).to(device)
+            share = as_tensor(member_weights[s], device)
             parts = []
             for x in chunks:
                 _, terms = shape.losses(folded, x, workspace, terms=True)

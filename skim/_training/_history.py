@@ -70,7 +70,8 @@ class History:
         quantiles = np.interp(places, np.arange(order.size), order)
         self._entries.append((epoch, update, batch_size, *quantiles, criterion))
         if self.verbose:
-            done = len(self._entries)
+            n_past = 0 if self.past is None else len(self.past["epoch"])
+            done = n_past + len(self._entries)
             state = str(done) if self.total is None else progress_bar(done, self.total)
             median = float(quantiles[2])
             sys.stderr.write(f"\r{self.name} {state} median loss {median:.3f} ")

@@ -10,7 +10,8 @@ def past_run(detector):
         return None
     check_fixed(detector, detector._fixed_params + detector._fixed_in_fit)
     before, now = past["params"].get("patience"), getattr(detector, "patience", None)
-    if now is not None and (before is None or now < before):
+    is_used = detector.stopping is not None and now is not None
+    if is_used and (before is None or now < before):
         raise ValueError(
             f"patience={now} is less than the patience={before} of the training run to "
             "resume, which might have ended earlier with it; clone the detector to "

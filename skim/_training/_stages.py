@@ -128,7 +128,7 @@ def _losses_at(detector, stage, values, rescale=False):
     stages = detector._stages
     members = stages["index"][stage]
     losses = detector._losses(values, *(stages[k][members] for k in STATE))
-    if rescale and detector.normalize_losses:
+    if rescale and "ranges" in stages:
         return rescaled(losses, stages["ranges"][stage])
     return losses
 
