@@ -1,4 +1,4 @@
-"""The one way through the house: validate, scale, train, score, verdict."""
+"""The base class of the detectors: validate, scale, train, score, verdict."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class IMDetector(
     # Hooks: what a subclass says -----------------------------------------------
 
     _shape_name: str  # the class in `_nets` of the network's shape
-    _fixed_params: tuple = ("n_estimators", "scaling")  # of the run, while it lasts
+    _fixed_params: tuple = ("n_estimators", "scaling")  # cannot change during a run
     _fixed_in_fit: tuple = ("stopping",)  # also fixed while `fit` is resumed
     _entries_are_epochs = True  # whether the history has one entry per epoch
     warm_start = False  # whether `fit` may resume an earlier run

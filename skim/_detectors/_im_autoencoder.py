@@ -294,8 +294,8 @@ class IMAutoencoderDetector(ResumableDetector):
         return optimiser(weights, learning_rate=self.learning_rate)
 
     def _new_scaler(self, n_features):
-        # Without biases, a row at the origin is always reconstructed. It had
-        # better be an ordinary row.
+        # Without biases, a row at the origin is always reconstructed, so the origin
+        # should be an ordinary row.
         # A far cell costs the squared error of a saturated cell for each tail's length.
         return InputScaler(
             self.scaling, centred=True, factor=n_features**-0.5, far_loss=1 / n_features

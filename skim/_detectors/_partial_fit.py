@@ -40,8 +40,8 @@ class ResumableDetector(IMDetector):
         """Train on more rows, in one pass over them.
 
         For data that comes in parts. The features are scaled by the running range,
-        mean and standard deviation of all rows seen so far; a first part that is not
-        like the rest makes for a bad start. Rows are scored by the networks as they
+        mean and standard deviation of all rows seen so far; the first part should be
+        representative of the rest. Rows are scored by the networks as they
         are after the latest part: no snapshots are chosen, and `epochs`, `stopping`
         and the parameters that go with them have no effect. The threshold is set by a
         random sample of 4,096 of the rows that `partial_fit` has seen so far.

@@ -55,8 +55,8 @@ class InputScaler:
     factor : float, default=1.0
         Applied to the result.
     far_loss : float, default=0.0
-        Loss of a cell for every length of its column's tail that it lies beyond the
-        tail, which squashing would forget. Not used by "minmax".
+        Loss per tail length that a cell lies beyond the tail of its column; squashing
+        would hide that distance. Not used by "minmax".
     """
 
     def __init__(self, how, *, centred=False, factor=1.0, far_loss=0.0):
@@ -71,10 +71,7 @@ class InputScaler:
         return self.partial_fit(X)
 
     def partial_fit(self, X):
-        """Learn from more rows, as if they had come together with those before.
-
-        But what is extreme in each part is decided by that part alone.
-        """
+        """Learn from more rows. Extreme values are clipped in each part separately."""
         past = copy.copy(self) if self.n_seen_ else None
         self.n_known_ = len(X) - np.isnan(X).sum(axis=0)
         self._widen(X, past)

@@ -16,10 +16,12 @@ EXPECTED_SHARE = 0.0125  # of outliers, where the losses give no hint
 SHARES = (0.005, 0.2)  # smallest and largest share of outliers considered
 WINDOW = 1.25  # the spacing at a share is measured from share / 1.25 to share * 1.25
 LINEAR_REACH = 3.0  # interquartile ranges above the median until gaps count less
-CERTAIN = 10.0  # interquartile ranges from the median, beyond which all is an outlier
+CERTAIN = (
+    10.0  # interquartile ranges from the median, beyond which every row is an outlier
+)
 APART = 3.0  # times the usual spacing is a gap that sets a group apart
 MAX_VALUES = 10_000  # beyond this, evenly spaced order statistics stand for all
-MIN_VALUES = 4  # fewer losses show nothing
+MIN_VALUES = 4  # fewer losses are too few for a threshold
 
 
 class ThresholdMixin(OutlierMixin):

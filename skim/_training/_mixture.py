@@ -41,7 +41,7 @@ def fit_two_gaussians(
     Parameters
     ----------
     values : array-like of shape (..., n)
-        Finite values, at least two a row.
+        Finite values, at least two per row.
     max_iter : int, default=100
         Largest number of iterations.
     tol : float, default=1e-3
@@ -211,7 +211,7 @@ def _best_split(rows):
 def _moments(x, squares, responsibility):
     """Weights, means and variances, each (2, R), of the mixture of rows `x`, (R, n).
 
-    Who answers for what is of shape (2, R, n).
+    The responsibilities have shape (2, R, n).
     """
     size = responsibility.sum(axis=2)
     size += 10 * np.finfo(np.float64).eps

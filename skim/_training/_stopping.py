@@ -202,7 +202,7 @@ class BestStates:
 
 
 def checkpoint_epochs(until):
-    """Return the epochs that training can be stopped after, up to one of them.
+    """Return the epochs up to `until` that training can be stopped after.
 
     They get sparser over time: the states of all of them have to be kept for a while,
     and the losses change ever more slowly.

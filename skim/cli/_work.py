@@ -48,7 +48,12 @@ def read(source, talk, **options):
     """Read a table and report its size and what the reader notes."""
     with talk.step(f"Reading {source}"):
         table = read_table(source, **options)
-    talk.say(f"{len(table):,} rows, {table.shape[1]:,} columns")
+    n_rows, n_columns = table.shape
+    rows, columns = (
+        f"{n:,} {noun}{'s' * (n != 1)}"
+        for n, noun in ((n_rows, "row"), (n_columns, "column"))
+    )
+    talk.say(f"{rows}, {columns}")
     for note in table.attrs.pop("notes", ()):
         talk.note(note)
     return table

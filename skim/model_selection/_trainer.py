@@ -18,7 +18,7 @@ from skim._detectors._scaling import ScaledRows
 from skim._training._stages import detector_at, stage_after, staged_scores
 from skim._utils import FLOAT32_MAX, evenly_spaced, finite
 
-MAX_CHECKED_ROWS = 512  # of the training data, that tell of a divergence
+MAX_CHECKED_ROWS = 512  # of the training data, used to detect divergence
 
 
 def detector_of(estimator):

@@ -128,6 +128,7 @@ def _content(case, ids, n_top):
     chances = probability(scores[top], detector.offset_, detector.training_scores_)
     blame = _findings.blame(case, top)
     judgement, stands_out = blame.judgement, ~blame.judgement.is_whole
+    n_leading = min(int(flagged.sum()), len(top)) or len(top)
     reasons, n_more, blamed, read = _findings.reasons_and_columns(case, top, blame)
     agreement = _findings.agreement(scores_by_member, top)
     threshold = float(-detector.offset_)
@@ -164,6 +165,8 @@ def _content(case, ids, n_top):
         ],
         "most_blamed": _findings.most_blamed(case, blame.shares[stands_out]),
         "n_standing_out": int(stands_out.sum()),
+        "n_leading": n_leading,
+        "n_leading_apart": int(stands_out[:n_leading].sum()),
         "agreement": agreement,
         "trajectory": trajectory(detector.history_, by, kept),
         "map": _findings.map_of(case, losses, flagged, order, len(top)),
