@@ -211,6 +211,8 @@ class IMDetector(
         self.__dict__.pop("_past", None)
         if self.warm_start:
             self._past = resumable(self, run)
+        fixed = (*self._fixed_params, *self._fixed_in_fit)
+        self._run_params = {name: getattr(self, name) for name in fixed}
         if callbacks is not None:
             callbacks.end()
         return rows

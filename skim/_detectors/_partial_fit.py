@@ -63,7 +63,7 @@ class ResumableDetector(IMDetector):
         if is_first:
             for name in ("_past", "history_"):  # of a run that failed later
                 self.__dict__.pop(name, None)
-        elif hasattr(self, "_past"):
+        else:
             check_fixed(self, self._fixed_params)
         part = validate_data(
             self, X, reset=is_first, ensure_min_samples=2, **VALIDATION
@@ -73,6 +73,8 @@ class ResumableDetector(IMDetector):
             if is_first:
                 self.device_ = nets.resolve_device(self.device)
                 self._set_up(part)
+                names = (*self._fixed_params, *self._fixed_in_fit)
+                self._run_params = {name: getattr(self, name) for name in names}
             else:
                 self._scaler = copy.copy(self._scaler).partial_fit(part)
                 fill = {"fill": self._scaler.fill_}
@@ -139,3 +141,5 @@ class ResumableDetector(IMDetector):
         chosen.sort()
         sample = {"remembered": X[chosen], "keys": keys[chosen]}
         self._past = resumable(self, run) | sample
+        for name in ("orders", "position"):  # of rows that will not come again
+            self._past.pop(name, None)

@@ -9,7 +9,7 @@ def past_run(detector):
     if not (hasattr(detector, "offset_") and past.get("n_epochs")):
         return None
     check_fixed(detector, detector._fixed_params + detector._fixed_in_fit)
-    before, now = past["params"].get("patience"), getattr(detector, "patience", None)
+    before, now = past["patience"], getattr(detector, "patience", None)
     is_used = detector.stopping is not None and now is not None
     if is_used and (before is None or now < before):
         raise ValueError(
@@ -32,15 +32,12 @@ def past_run(detector):
 
 def resumable(detector, run):
     """Return what it takes to resume a run of a detector."""
-    params = detector.get_params(deep=False)
-    names = (*detector._fixed_params, *detector._fixed_in_fit, "patience")
-    kept = {name: params[name] for name in names if name in params}
-    return run.export() | {"params": kept}
+    return run.export() | {"patience": getattr(detector, "patience", None)}
 
 
 def check_fixed(detector, names):
     """Refuse to resume a run whose parameters have changed."""
-    before, now = detector._past["params"], detector.get_params(deep=False)
+    before, now = detector._run_params, detector.get_params(deep=False)
     for name in names:
         if before[name] != now[name]:
             raise ValueError(

@@ -112,3 +112,9 @@ def test_bad_parts_are_refused_and_change_nothing(detector, table, bad):
         with pytest.raises(ValueError, match=r"minimum of 2|infinity|features"):
             detector.partial_fit(part)
     np.testing.assert_array_equal(detector.score_samples(table), before)
+
+
+def test_parameters_of_the_networks_cannot_change_after_a_fit(table):
+    detector = ALTBIDetector(epochs=3, n_estimators=2, random_state=0).fit(table)
+    with pytest.raises(ValueError, match=r"n_estimators was 2 .* cannot become 3"):
+        detector.set_params(n_estimators=3).partial_fit(table)
