@@ -211,14 +211,12 @@ class IMDetector(
         self.__dict__.pop("_past", None)
         if self.warm_start:
             self._past = resumable(self, run)
-        fixed = (*self._fixed_params, *self._fixed_in_fit)
-        self._run_params = {name: getattr(self, name) for name in fixed}
         if callbacks is not None:
             callbacks.end()
         return rows
 
     def _set_up(self, X):
-        """Learn how to scale the features, and which network they need."""
+        """Learn how to scale the features and which network they need for a run."""
         self._scaler = self._new_scaler(X.shape[1]).fit(X)
         if np.isinf(self._scaler.half_range_).any():  # with assume_finite=True
             raise ValueError("X contains infinity; replace or drop those values.")
@@ -233,6 +231,8 @@ class IMDetector(
             )
         params = self._shape_params(X.shape[1])
         self._network_params = params | {"fill": self._scaler.fill_}
+        fixed = (*self._fixed_params, *self._fixed_in_fit)
+        self._run_params = {name: getattr(self, name) for name in fixed}
 
     def _new_run(self, values, past=None):
         """Return a training run on scaled data that is about to start, or to resume."""

@@ -73,8 +73,6 @@ class ResumableDetector(IMDetector):
             if is_first:
                 self.device_ = nets.resolve_device(self.device)
                 self._set_up(part)
-                names = (*self._fixed_params, *self._fixed_in_fit)
-                self._run_params = {name: getattr(self, name) for name in names}
             else:
                 self._scaler = copy.copy(self._scaler).partial_fit(part)
                 fill = {"fill": self._scaler.fill_}
