@@ -56,7 +56,7 @@ class Member:
 def initial_weights(n_features, n_draws, seed):
     """Draw initial weights, of shape (n_draws, P)."""
     generator = torch.Generator().manual_seed(seed)
-    return _shape(n_features).weights.uniform(n_draws, generator)
+    return _shape(n_features).weights.draw(n_draws, generator)
 
 
 def initial_error(weights, geometry):

@@ -240,7 +240,7 @@ class IMDetector(
         generator = nets.seeded_generator(seed, self.device_)
         data = nets.as_tensor(values, self.device_)
         shape = self._shape()
-        weights = shape.weights.uniform(self.n_estimators, generator)
+        weights = shape.weights.draw(self.n_estimators, generator)
         if past is None:
             noise = shape.draw_noise(self.n_estimators, generator)
             self._noise = None if noise is None else noise.cpu().numpy()

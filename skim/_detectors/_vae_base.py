@@ -6,6 +6,7 @@ from sklearn.utils._param_validation import Interval
 
 from skim import _nets as nets
 from skim._detectors._base import IMDetector
+from skim._utils import hidden_and_latent_widths
 
 
 class VAEDetector(IMDetector):
@@ -38,25 +39,3 @@ class VAEDetector(IMDetector):
         return nets.Adam(
             weights, learning_rate=self.learning_rate, weight_decay=self.weight_decay
         )
-
-
-def hidden_and_latent_widths(n_features, max_width):
-    """Return the widths of the two hidden blocks and of the latent code.
-
-    Each is half of the one before. Wide tables get wide networks, up to
-    `max_width`; tables of fewer than eight features get a shorter latent code.
-    """
-    if n_features >= 1500:
-        wide = 512
-    elif n_features >= 400:
-        wide = 256
-    elif n_features >= 100:
-        wide = 128
-    else:
-        wide = 32
-    wide = min(wide, max_width)
-    if n_features >= 8:
-        most_latent = n_features
-    else:
-        most_latent = {7: 6, 6: 4, 5: 4, 4: 4}.get(n_features, 2)
-    return wide, wide // 2, min(wide // 4, most_latent)

@@ -135,8 +135,8 @@ class Layout(dict):
             for (name, shape), part in zip(self.items(), parts, strict=True)
         }
 
-    def uniform(self, n_members, generator):
-        """Draw a block of weights, uniform in ±1/sqrt(fan-in).
+    def draw(self, n_members, generator):
+        """Draw the initial weights of members, uniform in ±1/sqrt(fan-in).
 
         This is torch's default for linear layers. The bias of a layer, named like the
         layer with the suffix ``_bias``, has the fan-in of the layer.

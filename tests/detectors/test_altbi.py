@@ -3,7 +3,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from skim import ALTBIDetector
-from skim._detectors._vae_base import hidden_and_latent_widths
+from skim._utils import hidden_and_latent_widths
 
 
 def test_paper_settings_are_the_published_recipe():

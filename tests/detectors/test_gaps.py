@@ -370,7 +370,7 @@ def vae_losses(shape, weights, x, noise):
 def test_gradient_of_the_vae_does_not_see_missing_cells(n_samples, stretch, zeros):
     x, fill, generator = batch_with_gaps()
     shape = VAEShape(P, (32, 16), 6, n_samples, fill)
-    weights = shape.weights.uniform(M, generator) * stretch
+    weights = shape.weights.draw(M, generator) * stretch
     state = generator.get_state()
     noise = torch.empty(M, 6, n_samples, B).normal_(generator=generator)
     generator.set_state(state)
@@ -393,7 +393,7 @@ def test_gradient_of_the_vae_does_not_see_missing_cells(n_samples, stretch, zero
 def test_gradient_of_the_autoencoder_does_not_see_missing_cells(activation):
     x, fill, generator = batch_with_gaps()
     shape = AutoencoderShape(P, 5, activation, fill=fill)
-    weights = shape.weights.uniform(M, generator)
+    weights = shape.weights.draw(M, generator)
     network = shape.stack(weights)
     network.has_gaps = True
     row_weights = torch.linspace(-1, 1, M * B).view(M, B)

@@ -11,7 +11,7 @@ N_ROWS, N_MEMBERS, N_FEATURES = 6, 2, 7
 
 def vae(n_samples, generator):
     shape = VAEShape(N_FEATURES, (16, 8), 4, n_samples)
-    weights = shape.weights.uniform(N_MEMBERS, generator)
+    weights = shape.weights.draw(N_MEMBERS, generator)
     statistics = torch.rand(N_MEMBERS, shape.statistics.size, generator=generator)
     noise = torch.randn(N_MEMBERS, 4, n_samples, generator=generator)
     return shape, weights, statistics, noise
@@ -19,7 +19,7 @@ def vae(n_samples, generator):
 
 def autoencoder(activation, generator):
     shape = AutoencoderShape(N_FEATURES, 5, activation)
-    weights = shape.weights.uniform(N_MEMBERS, generator)
+    weights = shape.weights.draw(N_MEMBERS, generator)
     return shape, weights, weights.new_empty(N_MEMBERS, 0), None
 
 

@@ -32,7 +32,7 @@ def generator(seed=0):
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_autoencoder_equals_automatic_differentiation(activation, train_decoder):
     shape = AutoencoderShape(4, 5, activation, train_decoder)
-    weights = shape.weights.uniform(3, generator())
+    weights = shape.weights.draw(3, generator())
     x = torch.randn(3, 4, 11, generator=generator())
     row_weights = torch.rand(3, 11, generator=generator())
     leaf = weights.clone().requires_grad_()
@@ -127,7 +127,7 @@ def test_truncation_keeps_rows_at_or_below_the_quantile(quantile):
 
 def new_run(n_members=2):
     shape = AutoencoderShape(2, 3, "tanh")
-    weights = shape.weights.uniform(n_members, generator())
+    weights = shape.weights.draw(n_members, generator())
     X = torch.rand(20, 2, generator=generator())
     return Run(shape, weights, Adam(weights, learning_rate=0.01), X, generator())
 

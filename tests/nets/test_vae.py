@@ -16,7 +16,7 @@ M, P, B = 3, 7, 20
 def make(n_samples=1, stretch=1.0):
     shape = VAEShape(P, (32, 16), 6, n_samples)
     generator = torch.Generator().manual_seed(0)
-    weights = shape.weights.uniform(M, generator) * stretch
+    weights = shape.weights.draw(M, generator) * stretch
     x = torch.rand(M, P, B, generator=generator)
     network = StackedVAE(shape, weights, generator)
     state = generator.get_state()
@@ -141,7 +141,7 @@ def test_selected_members_are_copies():
 
 def test_initial_weights_are_torchs_default():
     shape = VAEShape(P, (32, 16), 6)
-    weights = shape.weights.uniform(50, torch.Generator().manual_seed(0))
+    weights = shape.weights.draw(50, torch.Generator().manual_seed(0))
     views = shape.weights.views(weights)
     for name in ("encode_1", "latent", "latent_bias", "output_bias"):
         bound = views[name.removesuffix("_bias")].shape[2] ** -0.5

@@ -172,7 +172,7 @@ class Scripted:
 def test_each_member_is_kept_at_its_own_best():
     shape = AutoencoderShape(2, 3, "tanh")
     generator = torch.Generator().manual_seed(0)
-    weights = shape.weights.uniform(2, generator)
+    weights = shape.weights.draw(2, generator)
     X = torch.rand(20, 2, generator=generator)
     run = Run(shape, weights, Adam(weights, learning_rate=0.01), X, generator)
     watch = Scripted(run.draw_rows(5), [[1.0, 5.0], [3.0, 2.0], [3.0, 4.0]])
