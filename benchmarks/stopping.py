@@ -8,7 +8,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from benchmarks._shared.options import ResultsFile, Seeds, Tables, some_of
 from benchmarks._shared.results import Runs, print_table
-from benchmarks._shared.tables import draw_rows, halves, tables_at_hand
+from benchmarks._shared.sources import halves
+from benchmarks._shared.tables import draw_rows, tables_at_hand
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 from skim._detectors._altbi import MIN_EPOCHS
 from skim._training._stopping import CRITERIA, Watch, checkpoint_epochs

@@ -122,7 +122,7 @@ class Plan:
             other = self.tables.get(record["file"])
             if other == table or (
                 other is not None
-                and {other.group, table.group} <= {"tabular", "own"}
+                and {other.group, table.group} <= {"tabular", "keel", "own"}
                 and other.n <= table.n
                 and other.p <= table.p
             ):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import typer
 
+from benchmarks._shared.keel import keel_paths
 from skim.datasets import list_adbench
 from skim.datasets._adbench import (
     adbench_files,
@@ -21,7 +22,7 @@ from skim.datasets._adbench import (
 
 MAX_ROWS = 10_000  # of either kind that are scored while a detector is trained
 N_WATCHED_ROWS = 1024  # by which a detector is judged while it is trained
-# The tables that choices were made with; every second one was held out.
+# The tables of ADBench that choices were made with.
 TABLES = [
     "ALOI",
     "breastw",
@@ -59,7 +60,8 @@ TABLES = [
 class Table(NamedTuple):
     """A data set, or a part of one, and its numbers of rows and features.
 
-    `path` is None for the data sets of ADBench.
+    `path` is None for the data sets of ADBench. The `dataset` of a task of KEEL is its
+    family, such as "keel/glass".
     """
 
     file: str
@@ -73,12 +75,14 @@ class Table(NamedTuple):
 def choose_tables(names, *, data_home=None, local=False):
     """Return the tables of some names, without repetitions.
 
-    Names are those of `list_adbench` or `fetch_adbench`, numbers, groups, "all", or the
-    path of an .npz file with arrays X and y. If `local`, files that would have to be
-    downloaded to `data_home` are left out.
+    Names are those of `list_adbench` or `fetch_adbench`, numbers, groups, "all",
+    "keel", a family or a task of it ("keel/glass", "keel/glass0"), or the path of an
+    .npz file with arrays X and y. If `local`, files that would have to be downloaded to
+    `data_home` are left out.
     """
     own = [name for name in names if name.endswith(".npz") and Path(name).exists()]
-    others = [name for name in names if name not in own]
+    keel = [name for name in names if name.split("/")[0] == "keel"]
+    others = [name for name in names if name not in {*own, *keel}]
     chosen = {file.name: file for name in others for file in _files(name)}
     home = data_home_of(data_home)
     size = sizes()
@@ -87,7 +91,7 @@ def choose_tables(names, *, data_home=None, local=False):
         for file in chosen.values()
         if not local or (home / file.path).exists()
     ]
-    return tables + _own_tables([Path(name) for name in own])
+    return tables + _keel_tables(keel) + _own_tables([Path(name) for name in own])
 
 
 def tables_at_hand(names):
@@ -102,6 +106,27 @@ def tables_at_hand(names):
     if not tables:
         raise typer.BadParameter("no such data here; set SKIM_DATA_HOME to its folder.")
     return tables
+
+
+def _keel_tables(names):
+    if not names:
+        return []
+    tables = [
+        Table(f"keel/{task}", f"keel/{family}", "keel", *_shape(path), str(path))
+        for (family, task), path in keel_paths().items()
+    ]
+    chosen = [t for t in tables if {"keel", t.dataset, t.file} & {*names}]
+    known = {"keel"}.union(*((table.dataset, table.file) for table in chosen))
+    for name in names:
+        if tables and name not in known:
+            near = nearest(name, sorted(t.file for t in tables))
+            raise ValueError(f"There is no task or family {name!r}. {near}")
+    return chosen
+
+
+def _shape(path):
+    X, _ = load_npz(path)
+    return X.shape
 
 
 def _own_tables(paths):
@@ -131,19 +156,6 @@ def _files(name):
         raise ValueError(
             f"There is no data set or group {name!r}. {nearest(name, names)}"
         ) from None
-
-
-def halves(names):
-    """Split names in two: every other one in alphabetical order, and the rest.
-
-    A table is in the same half however many of `TABLES` are among the names.
-    """
-    others = sorted({*names} - {*TABLES}, key=str.lower)
-    order = [*TABLES, *others]
-    return {
-        "chosen on": [name for name in order[::2] if name in names],
-        "confirmed on": [name for name in order[1::2] if name in names],
-    }
 
 
 def draw_rows(y, seed):

@@ -14,7 +14,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from benchmarks._shared.options import Seeds, Tables, some_of
 from benchmarks._shared.results import Store, print_table
 from benchmarks._shared.runner import Plan, execute, watch
-from benchmarks._shared.tables import draw_rows, halves, tables_at_hand
+from benchmarks._shared.sources import halves
+from benchmarks._shared.tables import draw_rows, tables_at_hand
 from benchmarks._shared.worker import Limits
 from benchmarks.accuracy._variants import DEFAULT, RECOMBINED, VARIANTS, recombined
 from skim.datasets import fetch_adbench

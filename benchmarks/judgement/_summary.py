@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks._shared.results import print_table
+from benchmarks._shared.sources import HALVES, half_of
 from benchmarks.judgement._measures import KINDS, PLANTED, SHARES
-from benchmarks.judgement._tables import half_of
 
 COLUMNS = ("quantity", "before", "now", "half 1", "half 2", "aim")
 FACTOR = 1.5  # by which flagged shares may differ from planted ones
@@ -22,8 +22,6 @@ class Figures:
     def __init__(self, folder):
         self.folder = folder
         self.rows = []
-        self.tables = self._read("labelled", "clean", "cells", "gaps", "expected")
-        self.half = half_of(self.tables["source"])
 
     def _read(self, *parts):
         paths = [self.folder / f"{part}.csv" for part in parts]
@@ -39,12 +37,11 @@ class Figures:
     def add(self, quantity, aim, frame, figure):
         """Add a figure, computed by a function of the lines of results."""
         now = frame[frame["version"] == "now"]
-        half = now["source"].map(self.half)
+        half = now["source"].map(half_of)
         parts = (
             frame[frame["version"] == "before"],
             now,
-            now[half == 1],
-            now[half == 2],
+            *(now[half == each] for each in HALVES),
         )
         values = [figure(each) if len(each) else np.nan for each in parts]
         self.rows.append([quantity, *values, aim])

@@ -1,4 +1,4 @@
-"""The tables of the study, their families, and two halves of them."""
+"""The tables of the study, and their families and sources."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn import datasets
 
+from benchmarks._shared.sources import source_of
 from benchmarks._shared.tables import choose_tables
 from skim.datasets import fetch_adbench
 
@@ -15,18 +16,6 @@ WIDE, MAX_ROWS_IF_WIDE = 100, 2_000  # wide tables have wide networks, which tak
 MIN_OUTLIERS = 10  # that a sample keeps, where the table has so many
 TASKS_PER_FAMILY = 2
 OWN = ("breast_cancer", "diabetes", "digits", "iris", "wine")
-# Families that come from the same source under different names.
-SOURCES = {
-    "breast_cancer": "wdbc",
-    "breastw": "wisconsin",
-    "http": "kddcup",
-    "magic.gamma": "magic",
-    "pageblocks": "page-blocks",
-    "pendigits": "penbased",
-    "satimage-2": "landsat",
-    "smtp": "kddcup",
-    "wbc": "wisconsin",
-}
 
 
 class Table(NamedTuple):
@@ -39,12 +28,6 @@ class Table(NamedTuple):
     family: str
     source: str
     path: str | None = None
-
-
-def source_of(family):
-    """Return where the data of a family, such as "adbench/WBC", come from."""
-    name = family.split("/")[1].lower()
-    return SOURCES.get(name, name)
 
 
 def tables_of(keel=None):
@@ -106,8 +89,3 @@ def first_of_sources(tables):
     """Return the first table of each source, sorted by their sources."""
     first = {table.source: table for table in reversed(tables)}
     return [first[source] for source in sorted(first)]
-
-
-def half_of(sources):
-    """Return the half, 1 or 2, of each source: they alternate in sorted order."""
-    return {source: 1 + i % 2 for i, source in enumerate(sorted({*sources}))}

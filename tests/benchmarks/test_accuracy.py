@@ -66,10 +66,12 @@ def results(auroc, auprc=0.5, cpu_seconds=1.0):
 
 
 def test_a_comparison_pairs_tables_and_seeds():
-    default = results({"a": [0.5, 0.7], "b": [0.9, 0.9], "only here": [0.1, 0.1]})
-    own = results({"b": [0.8, 0.8], "a": [0.6, 0.8]}, auprc=0.6, cpu_seconds=3.0)
+    default = results({"ALOI": [0.5, 0.7], "campaign": [0.9, 0.9], "wine": [0.1, 0.1]})
+    own = results(
+        {"campaign": [0.8, 0.8], "ALOI": [0.6, 0.8]}, auprc=0.6, cpu_seconds=3.0
+    )
     comparison = Comparison("topic", "name", own, default)
-    assert comparison.files == ["a", "b"]
+    assert comparison.files == ["ALOI", "campaign"]
     np.testing.assert_allclose(
         comparison.differences["auroc"], [[0.1, 0.1], [-0.1, -0.1]]
     )

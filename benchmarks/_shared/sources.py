@@ -1,0 +1,83 @@
+"""Which tables have the same source, and which half of the sources a table is in.
+
+Tables of one source are not independent of each other: a study averages over the
+tasks of a family, over the families of a source, and then over sources. Settings are
+chosen on one half of the sources and confirmed on the other.
+"""
+
+import zlib
+
+from benchmarks._shared.keel import FAMILIES
+from benchmarks._shared.tables import TABLES, choose_tables
+
+HALVES = ("chosen on", "confirmed on")
+# Families that come from the same source under different names.
+SAME = {
+    "breast_cancer": "wdbc",
+    "breastw": "wisconsin",
+    "http": "kddcup",
+    "magic.gamma": "magic",
+    "pageblocks": "page-blocks",
+    "pendigits": "penbased",
+    "satimage-2": "landsat",
+    "smtp": "kddcup",
+    "wbc": "wisconsin",
+}
+
+
+def source_of(family):
+    """Return the source of a family, such as "WBC", "adbench/WBC" or "keel/wine"."""
+    name = family.split("/")[-1].lower()
+    return SAME.get(name, name)
+
+
+# In this order, they are in either half by turns.
+SOURCES = sorted({source_of(name) for name in (*TABLES, *FAMILIES)})
+
+
+def half_of(source):
+    """Return the half of a source, whatever other sources there are."""
+    if source in SOURCES:
+        return HALVES[SOURCES.index(source) % 2]
+    return HALVES[zlib.crc32(source.encode()) % 2]
+
+
+def halves(families):
+    """Split names of families by the half of their sources, in alphabetical order."""
+    order = sorted(families, key=str.lower)
+    return {
+        half: [name for name in order if half_of(source_of(name)) == half]
+        for half in HALVES
+    }
+
+
+def sources(tables=None):
+    """Return the tables of each source, in alphabetical order.
+
+    By default, they are the tables of ADBench and the tasks of KEEL that are here.
+    """
+    if tables is None:
+        tables = choose_tables(["tabular", "keel"], local=True)
+    found = {}
+    for table in tables:
+        found.setdefault(source_of(table.dataset), []).append(table)
+    return {source: found[source] for source in sorted(found)}
+
+
+def source_means(values, families):
+    """Average values by task over the tasks of a family, then over its source.
+
+    Parameters
+    ----------
+    values : Series or DataFrame
+        Rows are tasks.
+    families : array-like of str
+        The family of each row.
+
+    Returns
+    -------
+    means : Series or DataFrame
+        Rows are sources.
+    """
+    by_family = values.groupby(list(families)).mean()
+    return by_family.groupby(source_of).mean()

@@ -1,0 +1,105 @@
+"""Sources of tables and their halves."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks._shared.keel import FAMILIES, keel_paths
+from benchmarks._shared.sources import (
+    HALVES,
+    SOURCES,
+    half_of,
+    halves,
+    source_means,
+    source_of,
+    sources,
+)
+from benchmarks._shared.tables import TABLES, choose_tables
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("glass", "keel/glass"),
+        ("letter", "keel/letter"),
+        ("magic.gamma", "keel/magic"),
+        ("PageBlocks", "keel/page-blocks"),
+        ("pendigits", "keel/penbased"),
+        ("Pima", "keel/pima"),
+        ("shuttle", "keel/shuttle"),
+        ("SpamBase", "keel/spambase"),
+        ("WDBC", "keel/wdbc"),
+        ("sklearn/breast_cancer", "keel/wdbc"),
+        ("wine", "keel/wine"),
+        ("adbench/WBC", "keel/wisconsin"),
+        ("breastw", "keel/wisconsin"),
+        ("http", "smtp"),
+        ("yeast", "keel/yeast"),
+    ],
+)
+def test_names_of_the_same_source(one, other):
+    assert source_of(one) == source_of(other)
+
+
+def test_halves_are_of_the_same_size_and_share_no_source():
+    sizes = [sum(half_of(source) == half for source in SOURCES) for half in HALVES]
+    assert sum(sizes) == len(SOURCES) == 37
+    assert abs(sizes[0] - sizes[1]) <= 1
+    families = [*TABLES, *(f"keel/{name}" for name in FAMILIES)]
+    first, second = halves(families).values()
+    assert len(first) + len(second) == len(families)
+    assert not {*map(source_of, first)} & {*map(source_of, second)}
+
+
+def test_the_half_of_a_source_does_not_depend_on_the_others():
+    assert halves(["wine", "cardio"]) == {
+        half: [name for name in ("cardio", "wine") if half_of(name) == half]
+        for half in HALVES
+    }
+    assert half_of("aloi") != half_of("bands")
+    assert half_of("unheard of") == half_of("unheard of") in HALVES
+
+
+def test_families_weigh_the_same_within_a_source_and_sources_among_each_other():
+    families = ["keel/wisconsin"] * 3 + ["WBC", "cardio"]
+    values = pd.Series([0.0, 0.3, 0.6, 0.9, 0.5])
+    means = source_means(values, families)
+    assert means.to_dict() == pytest.approx({"wisconsin": 0.6, "cardio": 0.5})
+    both = source_means(pd.DataFrame({"a": values, "b": 2 * values}), families)
+    np.testing.assert_allclose(both["b"], 2 * means)
+
+
+@pytest.fixture
+def keel(tmp_path, monkeypatch):
+    """A folder with tasks of two families, and of one that does not take part."""
+    monkeypatch.setenv("SKIM_KEEL_HOME", str(tmp_path))
+    monkeypatch.setenv("SKIM_DATA_HOME", str(tmp_path))
+    for name in ("wine__wine-but-1", "glass__glass0", "glass__glass1", "other__a"):
+        np.savez(tmp_path / f"{name}.npz", X=np.eye(3), y=np.array([0, 0, 1]))
+    return tmp_path
+
+
+def test_tasks_of_families_are_found_in_a_folder(keel):
+    assert list(keel_paths()) == [
+        ("glass", "glass0"),
+        ("glass", "glass1"),
+        ("wine", "wine-but-1"),
+    ]
+    assert {
+        source: [table.file for table in own] for source, own in sources().items()
+    } == {"glass": ["keel/glass0", "keel/glass1"], "wine": ["keel/wine-but-1"]}
+    (table,) = choose_tables(["keel/wine-but-1"], local=True)
+    assert table[1:5] == ("keel/wine", "keel", 3, 3)
+    assert len(choose_tables(["keel/glass", "keel/glass0"], local=True)) == 2
+    with pytest.raises(ValueError, match=r"no task or family 'keel/glas0'.*glass0"):
+        choose_tables(["keel/glas0"], local=True)
+
+
+def test_all_tables_that_choices_are_made_with_are_found(adbench):
+    if not os.environ.get("SKIM_KEEL_HOME"):
+        pytest.skip("no KEEL tasks: set SKIM_KEEL_HOME to their folder")
+    found = sources()
+    assert [*found] == SOURCES
+    assert sum(map(len, found.values())) == 131
