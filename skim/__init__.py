@@ -22,6 +22,7 @@ _MODULES = {
 
 _SUBMODULES = (
     "datasets",
+    "distributed",
     "embedding",
     "inspection",
     "metrics",

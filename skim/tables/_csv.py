@@ -36,7 +36,7 @@ def read_csv(
     Notes for the user are added to `notes`. `text_columns` are not parsed as numbers.
     """
     codec = encoding_of(source, encoding, notes)
-    layout = _Layout(source, codec, delimiter, skip_rows, comment)
+    layout = Layout(source, codec, delimiter, skip_rows, comment)
     table = _parse(layout, notes, skip_bad_lines, text_columns)
     if table is None and encoding is None and codec == "utf-8-sig":
         layout.codec = detect_encoding(source, notes)
@@ -48,7 +48,7 @@ def read_csv(
     return table
 
 
-class _Layout:
+class Layout:
     """How the text of a source is divided into rows and fields."""
 
     def __init__(self, source, codec, delimiter, skip_rows, comment):

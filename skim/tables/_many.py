@@ -58,7 +58,7 @@ def read_together(files, read):
     tables = [read(file, ()) for file in files]
     names = tables[0].column_names
     for file, table in zip(files, tables, strict=True):
-        _check_columns(file, table.column_names, files[0], names)
+        check_same_columns(file, table.column_names, files[0], names)
     conflicts = _conflicts(tables)
     if conflicts:  # what is text in one file is text in all: 01067 beside 10115
         tables = [read(file, conflicts) for file in files]
@@ -89,7 +89,7 @@ def _conflicts(tables):
     return conflicts
 
 
-def _check_columns(file, names, first_file, wanted):
+def check_same_columns(file, names, first_file, wanted):
     missing = [repr(name) for name in wanted if name not in names]
     extra = [repr(name) for name in names if name not in wanted]
     faults = []

@@ -120,12 +120,12 @@ def read_table(
     files = None if name == "-" else find_files(source, name)
     if name == "-":
         name = "standard input"
-        table = _read(
+        table = read_source(
             Source.of_bytes(sys.stdin.buffer.read(), name), notes, text, sheet
         )
     elif files is None or len(files) == 1:
         path = files[0] if files else Path(source)
-        table = _read(Source.of_file(path), notes, text, sheet)
+        table = read_source(Source.of_file(path), notes, text, sheet)
     else:
         table = _read_files(files, notes, text)
         notes.insert(0, f"Read {len(files):,} files of {name}.")
@@ -138,7 +138,7 @@ def read_table(
     return table
 
 
-def _read(source, notes, text, sheet=None):
+def read_source(source, notes, text, sheet=None):
     """Return the Arrow table or the DataFrame in a source."""
     with source.reading():
         extension = source.extension
@@ -160,7 +160,7 @@ def _read_files(files, notes, text):
 
     def read(file, text_columns):
         options = text | {"text_columns": text_columns}
-        table = _read(Source.of_file(file), found, options)
+        table = read_source(Source.of_file(file), found, options)
         return table.rename_columns(unique_names(table.column_names))
 
     table = read_together(files, read)
