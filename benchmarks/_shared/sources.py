@@ -57,7 +57,7 @@ def sources(tables=None):
     By default, they are the tables of ADBench and the tasks of KEEL that are here.
     """
     if tables is None:
-        tables = choose_tables(["tabular", "keel"], local=True)
+        tables = choose_tables([*TABLES, "keel"], local=True)
     found = {}
     for table in tables:
         found.setdefault(source_of(table.dataset), []).append(table)

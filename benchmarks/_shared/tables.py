@@ -78,7 +78,7 @@ def choose_tables(names, *, data_home=None, local=False):
     Names are those of `list_adbench` or `fetch_adbench`, numbers, groups, "all",
     "keel", a family or a task of it ("keel/glass", "keel/glass0"), or the path of an
     .npz file with arrays X and y. If `local`, files that would have to be downloaded to
-    `data_home` are left out.
+    `data_home`, and tasks that would have to be made, are left out.
     """
     own = [name for name in names if name.endswith(".npz") and Path(name).exists()]
     keel = [name for name in names if name.split("/")[0] == "keel"]
@@ -91,7 +91,8 @@ def choose_tables(names, *, data_home=None, local=False):
         for file in chosen.values()
         if not local or (home / file.path).exists()
     ]
-    return tables + _keel_tables(keel) + _own_tables([Path(name) for name in own])
+    tables += _keel_tables(keel, make=not local)
+    return tables + _own_tables([Path(name) for name in own])
 
 
 def tables_at_hand(names):
@@ -108,12 +109,12 @@ def tables_at_hand(names):
     return tables
 
 
-def _keel_tables(names):
+def _keel_tables(names, make):
     if not names:
         return []
     tables = [
         Table(f"keel/{task}", f"keel/{family}", "keel", *_shape(path), str(path))
-        for (family, task), path in keel_paths().items()
+        for (family, task), path in keel_paths(make=make).items()
     ]
     chosen = [t for t in tables if {"keel", t.dataset, t.file} & {*names}]
     known = {"keel"}.union(*((table.dataset, table.file) for table in chosen))
