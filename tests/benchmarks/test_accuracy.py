@@ -1,4 +1,4 @@
-"""The study of what moves accuracy."""
+"""The study of accuracy."""
 
 import json
 
@@ -8,124 +8,162 @@ import pytest
 
 import benchmarks.accuracy as study
 from benchmarks._shared.measure import measure
-from benchmarks.accuracy import Comparison, comparisons, interval, others
-from benchmarks.accuracy._variants import (
-    DEFAULT,
-    RECOMBINED,
-    SCALINGS,
-    VARIANTS,
-    Variant,
-    agreement,
-    best_of,
-    by_quartiles,
-    in_unit_range,
-    ranks,
-    recombined,
-    standardised,
-    tail_weight,
-)
-from skim import ALTBIDetector
-from skim.datasets import fetch_adbench
+from benchmarks._shared.tables import Table, choose_tables
+from benchmarks.accuracy import _references as references
+from benchmarks.accuracy import _summary as summary
+from benchmarks.accuracy import _wide as wide
+from benchmarks.accuracy import summaries
+from benchmarks.accuracy._references import REFERENCES, StandardisedKNN
+from benchmarks.accuracy._summary import Comparison, interval
+from benchmarks.accuracy._variants import DEFAULT, VARIANTS, Variant
 from tests.benchmarks.commands import run_command
 
 
-@pytest.fixture
-def wine(adbench):
-    return fetch_adbench("wine", return_X_y=True)
-
-
 def test_the_interval_of_equal_differences_is_a_point():
-    assert interval(np.full((4, 3), 0.25), n_draws=50) == (0.25, 0.25)
+    assert interval(np.full(4, 0.25), n_draws=50) == (0.25, 0.25)
 
 
-def test_the_interval_is_that_of_a_mean_over_tables():
-    rng = np.random.default_rng(0)
-    of_tables = rng.normal(0.1, 0.02, size=400)
-    low, high = interval(np.repeat(of_tables[:, None], 3, axis=1), n_draws=2000)
-    error = 1.96 * of_tables.std() / 20
-    assert low == pytest.approx(of_tables.mean() - error, abs=3e-4)
-    assert high == pytest.approx(of_tables.mean() + error, abs=3e-4)
+def test_the_interval_is_that_of_a_mean_over_sources():
+    values = np.random.default_rng(0).normal(0.1, 0.02, size=400)
+    low, high = interval(values, n_draws=2000)
+    error = 1.96 * values.std() / 20
+    assert low == pytest.approx(values.mean() - error, abs=3e-4)
+    assert high == pytest.approx(values.mean() + error, abs=3e-4)
 
 
-def test_seeds_widen_the_interval():
-    between = np.repeat(np.linspace(-1, 1, 30)[:, None], 3, axis=1)
-    noise = np.array([-3.0, 0.0, 3.0])
-    low, high = interval(between, n_draws=1000)
-    lower, higher = interval(between + noise, n_draws=1000)
-    assert lower < low < 0 < high < higher
-
-
-def results(auroc, auprc=0.5, cpu_seconds=1.0):
-    """Return results on some tables, from one value per table and seed."""
+def results(auroc, auprc=0.5, cpu_seconds=1.0, detector="default", n=1000):
+    """Return results by family and task, from one value per seed."""
     rows = [
-        (file, seed, value, auprc, cpu_seconds)
-        for file, values in auroc.items()
+        (f"{family}:{task}", family, "keel", n, detector, seed, value)
+        for family, tasks in auroc.items()
+        for task, values in enumerate(tasks)
         for seed, value in enumerate(values)
     ]
-    return pd.DataFrame(rows, columns=["file", "seed", "auroc", "auprc", "cpu_seconds"])
+    frame = pd.DataFrame(rows, columns=summary.COLUMNS[:7])
+    return frame.assign(auprc=auprc, cpu_seconds=cpu_seconds)
 
 
-def test_a_comparison_pairs_tables_and_seeds():
-    default = results({"ALOI": [0.5, 0.7], "campaign": [0.9, 0.9], "wine": [0.1, 0.1]})
+def test_a_comparison_pairs_tasks_and_seeds_and_averages_by_family_then_source():
+    default = results(
+        {
+            "keel/wisconsin": [[0.5, 0.7], [0.9, 0.9]],
+            "WBC": [[0.5, 0.5]],
+            "campaign": [[0.6, 0.6]],
+            "wine": [[0.1, 0.1]],
+        }
+    )
     own = results(
-        {"campaign": [0.8, 0.8], "ALOI": [0.6, 0.8]}, auprc=0.6, cpu_seconds=3.0
+        {
+            "campaign": [[0.8, 0.8]],
+            "keel/wisconsin": [[0.6, 0.8], [0.8, 0.8]],
+            "WBC": [[0.7, 0.7]],
+        },
+        auprc=0.6,
+        cpu_seconds=3.0,
     )
-    comparison = Comparison("topic", "name", own, default)
-    assert comparison.files == ["ALOI", "campaign"]
+    comparison = Comparison(own, default)
+    differences = comparison.differences
+    assert differences["auroc"].to_dict() == pytest.approx(
+        {"campaign": 0.2, "wisconsin": 0.1}
+    )
+    assert (comparison.n_tasks, comparison.n_seeds, comparison.time) == (4, 2, 3)
+    cells = dict(zip(summary.DIFFERENCES[2:], comparison.row(), strict=True))
+    assert cells["AUROC"] == "+0.1500"
+    assert cells["AUROC, chosen on"] == cells["AUPRC"] == "+0.1000"
+    assert cells["AUROC, confirmed on"] == "+0.2000"
+    assert cells["sources better / worse"] == "2 / 0"
+    assert cells["tasks × seeds"] == "4 × 2"
+    assert cells["time"] == "3.00"
+
+
+def test_a_detector_without_a_random_state_is_compared_with_every_seed():
+    own = results({"wine": [[0.5, 0.7]]})
+    comparison = Comparison(own, results({"wine": [[0.5]]}))
+    assert comparison.differences["auroc"]["wine"] == pytest.approx(0.1)
+    assert comparison.n_seeds == 2
+
+
+def beside_references():
+    """Return results of the default and the references on four sources."""
+    own = {"ALOI": [[0.6]], "campaign": [[0.9]]}
+    forest = {"ALOI": [[0.7]], "campaign": [[0.8]]}
+    neighbours = {"ALOI": [[0.9]], "campaign": [[0.5]]}
+    for each, value in ((own, 0.8), (forest, 0.7), (neighbours, 0.6)):
+        each["keel/wine"] = [[value], [value + 0.1]]
+        each["keel/glass"] = [[value]]
+    return pd.concat(
+        results(values, detector=name, cpu_seconds=seconds)
+        for name, values, seconds in (
+            ("default", own, 6.0),
+            ("IsolationForest", forest, 2.0),
+            ("kNN", neighbours, 1.0),
+        )
+    )
+
+
+def test_expectations_are_told_for_both_halves_and_suites():
+    table = summary.against(beside_references(), "default").set_index("data")
+    assert table["number"].tolist() == [2, 2, 4, 2, 2]
+    confirming = table.loc["confirming half of the sources"]
+    assert confirming["AUROC, ALTBI"] == "0.875"
+    assert confirming["AUROC, gain"] == "+0.1000"
+    assert confirming["better than IsolationForest"] == "2 of 2"
+    assert table.loc["all sources", "worst against the better reference"] == (
+        "aloi -0.300"
+    )
+    assert table.loc["KEEL, families", "AUROC, kNN"] == "0.625"
+
+
+def test_variants_are_put_beside_the_references_on_the_confirming_half():
+    (row,) = summary.confirmed(beside_references(), ["default", "absent"]).to_dict(
+        "records"
+    )
+    assert row["AUROC over IsolationForest"] == "+0.1000"
+    assert row["AUROC over kNN"] == "+0.3000"
+    assert row["time, multiples of IsolationForest's"] == "3.0"
+    assert row["worst against the better reference"] == "campaign +0.100"
+
+
+def test_every_source_is_listed_with_its_half():
+    table = summary.by_source(beside_references(), "default").set_index("source")
+    assert table["half"].to_dict() == {
+        "aloi": "chosen on",
+        "campaign": "confirmed on",
+        "glass": "chosen on",
+        "wine": "confirmed on",
+    }
+    assert table.loc["wine", "AUROC, ALTBI"] == "0.850"
+
+
+def test_the_spread_over_seeds_is_that_of_small_tables():
+    small = results({"wine": [[0.5, 0.7, 0.6]], "keel/wine": [[0.9, 0.9, 0.9]]}, n=499)
+    large = results({"cardio": [[0.1, 0.9, 0.5]]}, n=500)
+    table = summary.spread(pd.concat([small, large]), 500)
+    assert table["source"].tolist() == ["wine", "mean of sources"]
+    np.testing.assert_allclose(table["deviation, default"], [0.05, 0.05])
+    np.testing.assert_allclose(table["range, default"], [0.1, 0.1])
+
+
+def test_times_are_multiples_of_those_of_the_forest():
+    table = summary.times(beside_references(), "default", ["ALOI:0", "absent"])
+    assert table.to_numpy().tolist() == [["ALOI:0", 6.0, 3.0]]
+
+
+def test_neighbours_are_others_on_standardised_columns():
+    X = np.c_[[0.0, 1, 2, 10, 2], 1000 * np.array([0.0, 1, 2, 10, 2])]
+    detector = StandardisedKNN(n_neighbors=1).fit(X)
+    unit = np.sqrt(2) / X[:, 0].std()
     np.testing.assert_allclose(
-        comparison.differences["auroc"], [[0.1, 0.1], [-0.1, -0.1]]
+        -detector.training_scores_, np.array([1, 1, 0, 8, 0]) * unit
     )
-    topic, name, auroc, _, first, second, auprc, _, *others = comparison.row()
-    assert (topic, name, *others) == ("topic", "name", "1 / 1", "2 × 2", "3.00")
-    assert float(auroc) == 0
-    assert (float(first), float(second), float(auprc)) == (0.1, -0.1, 0.1)
 
 
-def test_a_comparison_takes_the_tables_and_seeds_that_are_complete():
-    default = results({name: [0.5, 0.5, 0.5] for name in "abcd"})
-    own = results({"a": [0.6] * 3, "b": [0.7], "c": [0.8] * 3, "d": [0.6] * 3})
-    comparison = Comparison("topic", "name", own, default)
-    assert (comparison.files, comparison.seeds) == (["a", "c", "d"], [0, 1, 2])
-    own = results({"a": [0.6] * 3, "b": [0.7], "c": [0.8], "d": [0.6]})
-    comparison = Comparison("topic", "name", own, default)
-    assert (comparison.files, comparison.seeds) == (["a", "b", "c", "d"], [0])
-    assert Comparison("topic", "name", results({}), default).seeds == []
-
-
-def write(path, *tasks):
-    """Write records of (detector, settings, file, seed, AUROC) to a file."""
-    names = ("detector", "settings", "file", "seed", "auroc")
-    same = {"group": "tabular", "threads": 1, "status": "ok", "auprc": 0.5}
-    records = [dict(zip(names, task, strict=True)) | same for task in tasks]
-    path.write_text("\n".join(map(json.dumps, records)))
-
-
-def test_results_of_other_settings_do_not_count(tmp_path):
-    variant = VARIANTS[0]
-    default, own = (each.detector().fingerprint() for each in (DEFAULT, variant))
-    write(
-        tmp_path / "results.jsonl",
-        *(("default", default, file, 0, 0.5) for file in "ab"),
-        *((variant.name, own, file, 0, 0.75) for file in "ab"),
-        (variant.name, "another", "b", 0, 0.0),
-    )
-    (found,) = comparisons(tmp_path)
-    assert (found.topic, found.name) == (variant.topic, variant.name)
-    np.testing.assert_array_equal(found.differences["auroc"], [[0.25], [0.25]])
-
-
-def test_other_detectors_that_have_all_tables_are_put_beside(tmp_path):
-    path = tmp_path / "results.jsonl"
-    write(
-        path,
-        *(("ALTBI", DEFAULT.detector().fingerprint(), f, 0, 0.75) for f in "ab"),
-        *(("Better", "x", file, 0, 1.0) for file in "ab"),
-        ("Incomplete", "x", "a", 0, 1.0),
-        ("Better", "x", "a", 1, 0.0),
-    )
-    (found,) = others(path)
-    assert (found.name, found.seeds) == ("Better", [0])
-    np.testing.assert_array_equal(found.differences["auroc"], [[0.25], [0.25]])
+def test_neighbours_in_large_tables_are_searched_in_a_sample(monkeypatch, table):
+    whole = StandardisedKNN().fit(table).training_scores_
+    monkeypatch.setattr(references, "MAX_ROWS", 200)
+    sampled = StandardisedKNN().fit(table).training_scores_
+    assert (sampled <= whole + 1e-12).all()
+    assert np.corrcoef(whole, sampled)[0, 1] > 0.9
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
@@ -137,96 +175,127 @@ def test_every_variant_can_be_measured(variant, table):
     assert variant.detector().fingerprint() != DEFAULT.detector().fingerprint()
 
 
-def test_recombining_nothing_gives_the_scores_of_the_detector(wine):
-    X, _ = wine
-    rows, watched = np.arange(0, len(X), 2), np.arange(len(X))
-    detector = ALTBIDetector(n_estimators=2, patience=1.5, random_state=0)
-    found = recombined(detector, X, rows, watched[::2])
-    assert tuple(found) == RECOMBINED
-    scores = found[DEFAULT[:2]]
-    for params, name in (({}, None), ({"patience": None}, "entropy, of all epochs")):
-        expected = -detector.set_params(**params).fit(X).training_scores_[rows]
-        own = scores if name is None else found["end", name]
-        np.testing.assert_allclose(own, expected, rtol=1e-5)
-    for other in found.values():
-        assert np.isfinite(other).all()
-        assert other.shape == scores.shape
+@pytest.mark.parametrize("reference", REFERENCES, ids=lambda reference: reference.name)
+def test_references_find_what_is_far_away(reference, table, is_outlier):
+    assert measure(reference.build(seed=0), table, is_outlier).auroc > 0.9
 
 
-def test_scores_of_some_rows_are_judged_as_if_of_all():
-    y = np.array([0] * 8 + [1] * 2)
-    scores = np.array([0.0, 1.0, 2.0, 5.0] * 2 + [3.0, 6.0])
-    half = np.r_[0:4, 8:10]
-    judged = study._metrics(y, half, [scores[half]])
-    whole = study._metrics(y, np.arange(10), [scores])
-    assert judged == whole
-    assert whole["auroc"] == [0.875]
+def test_a_hundred_rows_keep_the_share_of_outliers():
+    y = np.arange(1000) % 5 == 0
+    rows = wide.draw_rows(y, np.random.default_rng(0))
+    assert len({*rows}) == 100
+    assert y[rows].sum() == 20
+    rare = np.arange(1000) % 100 == 0
+    assert rare[wide.draw_rows(rare, np.random.default_rng(0))].sum() == 5
 
 
-@pytest.mark.parametrize("scale", SCALINGS.values(), ids=list(SCALINGS))
-def test_how_losses_are_scaled_does_not_depend_on_which_rows_are_scored(scale):
+def test_cuts_are_drawn_once(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
-    losses, seen = rng.normal(size=(3, 2, 40)), rng.normal(size=(3, 2, 30))
-    some = [0, 5, 6, 39]
-    scaled = scale(losses, seen)
-    np.testing.assert_array_equal(scale(losses[..., some], seen), scaled[..., some])
-    order = losses.argsort(axis=-1)
-    np.testing.assert_array_equal(scaled.argsort(axis=-1), order)
-
-
-def test_losses_are_scaled_snapshot_by_snapshot():
-    losses = np.array([[[0.0, 1.0, 2.0]], [[10.0, 10.0, 40.0]], [[5.0, 5.0, 5.0]]])
-    np.testing.assert_allclose(in_unit_range(losses, losses)[1, 0], [0, 0, 1])
-    means = standardised(losses, losses).mean(axis=-1)
-    np.testing.assert_allclose(means, 0, atol=1e-12)
-    quartiles = by_quartiles(losses, losses)
-    np.testing.assert_allclose(quartiles[0, 0], np.arcsinh([-1, 0, 1]))
-    np.testing.assert_allclose(
-        ranks(losses, losses)[0, 0], [1 / 3, 2 / 3, 1], atol=1e-5
+    data = rng.normal(size=(300, 4)), (np.arange(300) % 10 == 0).astype(int)
+    calls = []
+    monkeypatch.setattr(
+        wide, "fetch_adbench", lambda name, **kw: calls.append(name) or data
     )
-    for scale in (in_unit_range, standardised, by_quartiles):
-        np.testing.assert_array_equal(scale(losses, losses)[2], 0)
+    file = Table("Made_0", "Made", "image", 300, 4)
+    found = wide.cuts([file], tmp_path)
+    assert wide.cuts([file], tmp_path) == found
+    assert calls == ["Made_0"]
+    assert len({table.file for table in found}) == wide.N_CUTS
+    first, second = (np.load(table.path)["X"] for table in found[:2])
+    assert first.shape == (100, 4)
+    assert (first != second).any()
+    assert len([*tmp_path.iterdir()]) == wide.N_CUTS
 
 
-@pytest.mark.parametrize(
-    ("values", "patience", "expected"),
-    [
-        ([9, 1, 3, 2, 2, 2, 2], 3, 3),  # the first two are too early
-        ([9, 1, 3, 2, 2, 2, 4], 3, 3),  # better, but after three times the epochs
-        ([9, 1, 3, 2, 2, 2, 4], None, 15),
-        ([9, 1, 3, 2, 4, 2, 2], 3, 6),
-        ([9, 1, 3, 2, 4, 2, 2], 1.3, 3),
-        ([9, 1, 1, 1, 1, 1, 2], 3, 3),
-    ],
-)
-def test_an_end_that_lasts(values, patience, expected):
-    moments = [1, 2, 3, 4, 6, 9, 15]
-    values = np.array(values, dtype=float)
-    assert best_of(moments, values, 3, patience) == expected
+def test_sets_are_averaged_over_files_and_then_over_sets():
+    def of_group(group, **values):
+        frames = [
+            results(values, detector=name, cpu_seconds=2.0).assign(group=group)
+            for name in ("default", wide.NEIGHBOURS.name)
+        ]
+        return pd.concat(frames)
+
+    found = wide.wide_table(
+        pd.concat(
+            [
+                of_group("image", A=[[0.5], [0.7]], B=[[0.8]]),
+                of_group("cut", A=[[0.4]]),
+            ]
+        ),
+        "default",
+    )
+    assert found[["rows", "set"]].to_numpy().tolist() == [
+        ["all rows", "A"],
+        ["all rows", "B"],
+        ["all rows", "mean of sets"],
+        ["100 rows", "A"],
+        ["100 rows", "mean of sets"],
+    ]
+    np.testing.assert_allclose(found["AUROC, ALTBI"], [0.6, 0.8, 0.7, 0.4, 0.4])
 
 
-def test_criteria_by_hand():
-    alike = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 8.0]])
-    opposite = np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
-    np.testing.assert_allclose(agreement(np.stack([alike, opposite])), [1, -1])
-    even, skewed = np.linspace(-1, 1, 101), np.exp(np.linspace(-1, 1, 101))
-    weights = tail_weight(np.stack([even, skewed])[:, None])
-    assert weights[0] == pytest.approx(1)
-    assert weights[1] == pytest.approx(np.exp(0.9))
+def record(detector, file, auroc, settings=None, seed=0):
+    """Return a record of a result on a table of ADBench."""
+    settings = detector.fingerprint() if settings is None else settings
+    same = {"group": "tabular", "threads": 1, "status": "ok", "auprc": 0.5, "n": 900}
+    own = {"detector": detector.name, "settings": settings, "file": file, "seed": seed}
+    return own | {"dataset": file, "auroc": auroc, "cpu_seconds": 1.0} | same
 
 
-def test_the_command_resumes_where_it_stopped(adbench, tmp_path, monkeypatch):
-    many = Variant("", "default", {"epochs": 4})
+def test_results_of_other_settings_do_not_count():
+    default, variant = DEFAULT.detector(), VARIANTS[0].detector()
+    records = [
+        *(record(default, file, 0.5) for file in ("wine", "cardio")),
+        *(record(variant, file, 0.75) for file in ("wine", "cardio")),
+        record(variant, "cardio", 0.0, settings="another"),
+        record(default, "wine", 0.0, settings="another"),
+    ]
+    found = summaries(records)["differences"]
+    (row,) = found[["topic", "variant", "AUROC"]].to_numpy().tolist()
+    assert row == [VARIANTS[0].topic, VARIANTS[0].name, "+0.2500"]
+
+
+def test_an_earlier_default_is_put_beside_whatever_its_settings():
+    default = DEFAULT.detector()
+    records = [record(default, "wine", 0.75)]
+    earlier = [record(default, "wine", 0.5, settings="of old")]
+    found = summaries(records, earlier=earlier)["differences"]
+    (row,) = found[["variant", "AUROC"]].to_numpy().tolist()
+    assert row == [study.EARLIER, "-0.2500"]
+
+
+@pytest.fixture
+def two_tasks(tmp_path, monkeypatch, table, is_outlier):
+    """A folder with two tasks of KEEL, and no data of ADBench."""
+    monkeypatch.setenv("SKIM_KEEL_HOME", str(tmp_path))
+    monkeypatch.setenv("SKIM_DATA_HOME", str(tmp_path))
+    for name in ("wine__wine-but-1", "glass__glass0"):
+        np.savez(tmp_path / f"{name}.npz", X=table[::2], y=is_outlier[::2])
+    return tmp_path
+
+
+def test_the_command_resumes_where_it_stopped(two_tasks, monkeypatch):
+    monkeypatch.setattr(study, "DEFAULT", Variant("", "default", {"epochs": 4}))
     few = Variant("steps", "few", {"epochs": 3})
-    monkeypatch.setattr(study, "DEFAULT", many)
     monkeypatch.setattr(study, "VARIANTS", (few,))
-    command = ["accuracy", "--data", "wine", "--data", "Hepatitis", "--seeds", 1]
-    command += ["--topic", "steps", "--output", tmp_path]
+    monkeypatch.setattr(study, "N_SEEDS", 2)
+    output = two_tasks / "output"
+    command = ["accuracy", "--seeds", 1, "--topic", "steps", "--output", output]
+    command += ["--part", "sources", "--part", "seeds"]
     run_command(*command)
-    rows = (tmp_path / "summary.csv").read_text().splitlines()
-    assert rows[1].startswith("steps,few,")
-    assert len(rows) > 10
-    first = [path.read_text() for path in sorted(tmp_path.glob("*.jsonl"))]
-    assert len(first) == 2
+    names = {path.stem for path in output.glob("*.csv")}
+    assert names == {"differences", "expected", "confirmed", "by_source", "seeds"}
+    assert (output / "differences.csv").read_text().splitlines()[1].startswith("steps,")
+    lines = (output / "results.jsonl").read_text().splitlines()
+    # Two tasks, with a second seed for the default and the forest.
+    assert len(lines) == 2 * (4 + 2)
+    assert {json.loads(line)["status"] for line in lines} == {"ok"}
     run_command(*command)
-    assert [path.read_text() for path in sorted(tmp_path.glob("*.jsonl"))] == first
+    assert (output / "results.jsonl").read_text().splitlines() == lines
+
+
+def test_only_tables_and_tasks_take_part(two_tasks):
+    assert len(study._tables(None)) == 2
+    assert study._tables(["keel/glass"]) == choose_tables(["keel/glass"], local=True)
+    with pytest.raises(ValueError, match="no such data here"):
+        study._tables(["wine"])

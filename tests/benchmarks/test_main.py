@@ -8,7 +8,7 @@ from tests.benchmarks.commands import run_command
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("accuracy", ["--data", "--topic"]),
+        ("accuracy", ["--data", "--topic", "--part", "--detector"]),
         ("contrastive", ["--data"]),
         ("judgement", ["--data", "--part"]),
         ("images", ["--data", "--method", "--representation"]),
