@@ -21,8 +21,8 @@ def adbench(
         list[str] | None,
         typer.Option(
             help="A data set, its number, or a group: tabular, image, text, "
-            "image-vit, text-roberta, all; or an .npz file of your own with arrays "
-            "X and y (1 for outliers). May be repeated."
+            "image-vit, text-roberta, all, keel; or an .npz file of your own with "
+            "arrays X and y (1 for outliers). May be repeated."
         ),
     ] = None,
     detector: Annotated[

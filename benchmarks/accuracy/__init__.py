@@ -146,8 +146,10 @@ def summaries(records, own=(), earlier=()):
     found = {"differences": pd.DataFrame(rows, columns=summary.DIFFERENCES)}
     if all(each.name in by_name for each in REFERENCES):
         names = [default.name, *(variant.name for variant in variants)]
+        expected, gains = summary.against(of_tables, default.name)
         found |= {
-            "expected": summary.against(of_tables, default.name),
+            "expected": expected,
+            "gains": gains,
             "confirmed": summary.confirmed(of_tables, names),
             "by_source": summary.by_source(of_tables, default.name),
         }

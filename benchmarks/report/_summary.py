@@ -16,6 +16,7 @@ REFERENCE = "ALTBI"
 SUFFIXES = {"own": " (own)", "image-vit": " (ViT)", "text-roberta": " (RoBERTa)"}
 GROUP_NAMES = {
     "tabular": "tables",
+    "keel": "KEEL families",
     "own": "tables of your own",
     "image": "image sets (ResNet18)",
     "image-vit": "image sets (ViT)",
@@ -244,7 +245,8 @@ def _per_dataset(frame):
     known = files.value_counts()
     sets["parts"] = [
         f"{row.n_parts} of {known[row.dataset, row.group]}"
-        if row.group != "own" and row.n_parts < known[row.dataset, row.group]
+        if row.group not in ("keel", "own")
+        and row.n_parts < known[row.dataset, row.group]
         else ""
         for row in sets.itertuples()
     ]

@@ -70,6 +70,17 @@ def test_seeds_and_parts_are_averaged(records):
     assert results.loc[("CIFAR10", "ALTBI"), "parts"] == "2 of 10"
 
 
+def test_tasks_of_keel_are_averaged_by_family():
+    rows = made_up({"ALTBI": 0.8}, files=["keel/glass_0", "keel/glass_1"], group="keel")
+    rows += made_up({"ALTBI": 0.5}, files=["keel/wine_0"], group="keel")
+    summary = Summary(rows)
+    assert summary.group_name == "KEEL families"
+    (average,) = summary.averages.itertuples()
+    assert average.auroc == pytest.approx((0.805 + 0.505) / 2)
+    assert average.n_sets == 2
+    assert (summary.results["parts"] == "").all()
+
+
 def test_only_complete_detectors_are_ranked(records):
     averages = Summary(records).averages.set_index("detector")
     assert averages.loc["kNN", "n_sets"] == 3
