@@ -62,7 +62,8 @@ def accuracy(
     try:
         tables = _tables(data)
         own = [
-            Variant("own", each.name, {}, each.path) for each in choose(detector or ())
+            Variant("own", each.name, each.params, each.path, each.family)
+            for each in choose(detector or ())
         ]
     except (ValueError, OSError, ImportError) as error:
         raise typer.BadParameter(str(error)) from None
@@ -130,6 +131,8 @@ def summaries(records, own=(), earlier=()):
     results = summary.read(records, detectors)
     before = summary.before(earlier, default.name).assign(detector=EARLIER)
     variants.append(Variant("earlier version", EARLIER, {}))
+    names = [default.name, *(variant.name for variant in variants)]
+    variants += [Variant("another detector", each.name, {}) for each in REFERENCES]
     results = pd.concat([results, before])
     of_tables = results[results["group"].isin(["tabular", "keel"])]
     by_name = dict(list(of_tables.groupby("detector")))
@@ -145,7 +148,6 @@ def summaries(records, own=(), earlier=()):
     ]
     found = {"differences": pd.DataFrame(rows, columns=summary.DIFFERENCES)}
     if all(each.name in by_name for each in REFERENCES):
-        names = [default.name, *(variant.name for variant in variants)]
         expected, gains = summary.against(of_tables, default.name)
         found |= {
             "expected": expected,

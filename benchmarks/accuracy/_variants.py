@@ -16,10 +16,11 @@ class Variant(NamedTuple):
     name: str
     params: dict
     path: str = "skim:ALTBIDetector"
+    family: str = "skim"
 
     def detector(self):
         """Return it as a detector of the benchmark."""
-        return Detector(self.name, self.path, self.params, "skim")
+        return Detector(self.name, self.path, self.params, self.family)
 
 
 class WideALTBI(ALTBIDetector):

@@ -256,6 +256,22 @@ def test_results_of_other_settings_do_not_count():
     assert row == [VARIANTS[0].topic, VARIANTS[0].name, "+0.2500"]
 
 
+def test_references_are_put_beside_the_default():
+    detectors = [DEFAULT.detector(), *REFERENCES]
+    values = (0.75, 0.5, 0.25)
+    records = [
+        record(detector, "wine", value)
+        for detector, value in zip(detectors, values, strict=True)
+    ]
+    found = summaries(records)
+    rows = found["differences"][["topic", "variant", "AUROC"]].to_numpy().tolist()
+    assert rows == [
+        ["another detector", "IsolationForest", "-0.2500"],
+        ["another detector", "kNN", "-0.5000"],
+    ]
+    assert found["confirmed"]["detector"].tolist() == ["default"]
+
+
 def test_an_earlier_default_is_put_beside_whatever_its_settings():
     default = DEFAULT.detector()
     records = [record(default, "wine", 0.75)]
@@ -300,6 +316,17 @@ def test_the_command_resumes_where_it_stopped(two_tasks, monkeypatch):
     assert {json.loads(line)["status"] for line in lines} == {"ok"}
     run_command(*command)
     assert (output / "results.jsonl").read_text().splitlines() == lines
+
+
+def test_a_variant_of_ones_own_takes_part(two_tasks, monkeypatch):
+    monkeypatch.setattr(study, "DEFAULT", Variant("", "default", {"epochs": 4}))
+    output = two_tasks / "output"
+    name = "mine=tests.benchmarks.detectors:Good"
+    command = ["accuracy", "--data", "keel/wine", "--seeds", 1, "--topic", "none"]
+    run_command(*command, "--part", "sources", "--detector", name, "--output", output)
+    rows = (output / "differences.csv").read_text().splitlines()
+    assert rows[1].startswith("own,mine,")
+    assert len(rows) == 4
 
 
 def test_only_tables_and_tasks_take_part(two_tasks):
