@@ -7,16 +7,24 @@ if TYPE_CHECKING:
     from skim._detectors._altbi import ALTBIDetector
     from skim._detectors._ema import EMAWarmStart
     from skim._detectors._im_autoencoder import IMAutoencoderDetector
+    from skim._detectors._imboost import IMBoostDetector
     from skim._detectors._odim import ODIMDetector
 
 __version__ = "0.1.0"
 
-__all__ = ["ALTBIDetector", "EMAWarmStart", "IMAutoencoderDetector", "ODIMDetector"]
+__all__ = [
+    "ALTBIDetector",
+    "EMAWarmStart",
+    "IMAutoencoderDetector",
+    "IMBoostDetector",
+    "ODIMDetector",
+]
 
 _MODULES = {
     "ALTBIDetector": "skim._detectors._altbi",
     "EMAWarmStart": "skim._detectors._ema",
     "IMAutoencoderDetector": "skim._detectors._im_autoencoder",
+    "IMBoostDetector": "skim._detectors._imboost",
     "ODIMDetector": "skim._detectors._odim",
 }
 

@@ -235,7 +235,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         "normalize_losses": ["boolean"],
     }
 
-    _fixed_in_fit = ("stopping", "min_epochs", "normalize_losses")
+    _fixed_in_fit: tuple = ("stopping", "min_epochs", "normalize_losses")
 
     def __init__(
         self,

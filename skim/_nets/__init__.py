@@ -10,6 +10,7 @@ _MODULES = {
     "Adam": "_run",
     "AutoencoderShape": "_autoencoder",
     "GradientDescent": "_run",
+    "LabelledRows": "_labels",
     "NonFiniteLossError": "_run",
     "Run": "_run",
     "StackedAutoencoder": "_autoencoder",

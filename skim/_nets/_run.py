@@ -62,7 +62,7 @@ class Run:
         self._grad = torch.empty_like(weights)
         self._workspace = Workspace(X.device)
 
-    def update(self, batch_size, weigh=None):
+    def update(self, batch_size, weigh=None, grad=None):
         """Take one optimiser step on the next batch.
 
         Parameters
@@ -72,6 +72,8 @@ class Run:
         weigh : callable, default=None
             Maps the losses to the weights of the rows, both of shape (M, B).
             None means the mean.
+        grad : Tensor of shape (M, P), default=None
+            Gradient of further terms of the objective.
 
         Returns
         -------
@@ -86,9 +88,16 @@ class Run:
         else:
             row_weights = weigh(losses)
         self.network.backward(cache, row_weights, self._grad)
+        if grad is not None:
+            self._grad += grad
         self.optimiser.step(self._grad)
         self.n_updates += 1
         return losses
+
+    def draw_from(self, X):
+        """Draw batches from other rows from now on, of shape (n, p)."""
+        self.n_rows = len(X)
+        self._stream = RowStream(X, len(self.members), self._stream.generator)
 
     def state(self):
         """Return copies of the weights and of the running statistics, as arrays."""

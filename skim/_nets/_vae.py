@@ -167,7 +167,7 @@ class VAEShape:
         share = torch.softmax(log_ratio, dim=1).unsqueeze(1)
         return losses, per_feature.mul_(share).sum(2)
 
-    def traced_losses(self, linear, statistics, x, noise):
+    def traced_losses(self, linear, statistics, x, noise, order=1):
         """Losses of rows under fixed members, by steps that torch can follow.
 
         Parameters
@@ -177,6 +177,9 @@ class VAEShape:
         statistics : Tensor of shape (M, Q)
         x : Tensor of shape (M, p, C)
         noise : Tensor of shape (M, L, K)
+        order : int, default=1
+            Power of the importance weights whose mean bounds the likelihood: from
+            below with 1, from above with 2 or more.
 
         Returns
         -------
@@ -204,7 +207,8 @@ class VAEShape:
             per_feature = per_feature.masked_fill(missing.unsqueeze(2), 0.0)
         log_ratio = 0.5 * (noise.square().sum(1).unsqueeze(2) - z.square().sum(1))
         log_ratio = log_ratio + 0.5 * log_var.sum(1).unsqueeze(1) - per_feature.sum(1)
-        return math.log(noise.shape[2]) - torch.logsumexp(log_ratio, dim=1)
+        log_sum = torch.logsumexp(order * log_ratio, dim=1)
+        return (math.log(noise.shape[2]) - log_sum) / order
 
 
 class StackedVAE:

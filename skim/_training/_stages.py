@@ -150,11 +150,7 @@ def detector_at(detector, epochs, rows):
     index = detector._stages["index"][: stage + 1]
     earlier.__dict__.pop("_past", None)  # of the longer run
     earlier.epochs = epochs
-    earlier.history_ = {k: v[: stage + 1] for k, v in detector.history_.items()}
-    ends = {"index": stage + 1, "ranges": stage + 1}  # the rest are states
-    earlier._stages = {
-        k: v[: ends.get(k, index.max() + 1)] for k, v in detector._stages.items()
-    }
+    earlier.history_, earlier._stages = until(detector, stage + 1)
     since = np.argmax(index == index[-1], axis=0)
     if hasattr(detector, "best_epochs_"):
         earlier.best_epochs_ = detector.history_["epoch"][since]
@@ -166,6 +162,15 @@ def detector_at(detector, epochs, rows):
     states = zip(earlier.weights_, earlier._statistics, strict=True)
     earlier._finish(rows, list(states))
     return earlier
+
+
+def until(detector, n_stages):
+    """Return the history and the stages of a detector up to one of its stages."""
+    history = {k: v[:n_stages] for k, v in detector.history_.items()}
+    index = detector._stages["index"][:n_stages]
+    ends = {"index": n_stages, "ranges": n_stages}  # the rest are states
+    stages = {k: v[: ends.get(k, index.max() + 1)] for k, v in detector._stages.items()}
+    return history, stages
 
 
 def stage_after(detector, epochs):

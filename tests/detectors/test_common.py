@@ -2,13 +2,20 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
+from skim import (
+    ALTBIDetector,
+    IMAutoencoderDetector,
+    IMBoostDetector,
+    ODIMDetector,
+)
 
 ESTIMATORS = [
     ALTBIDetector(),
     ODIMDetector(),
     IMAutoencoderDetector(),
     ALTBIDetector.paper(),
+    IMBoostDetector(),
+    IMBoostDetector.paper(),
     ODIMDetector.paper(),
     IMAutoencoderDetector.paper(epochs=100),
     IMAutoencoderDetector.theorem(epochs=20),

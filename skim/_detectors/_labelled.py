@@ -1,0 +1,206 @@
+"""ALTBI whose scores, and whose training if need be, take labels into account."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+
+from skim import _nets as nets
+from skim._detectors._altbi import ALTBIDetector
+from skim._detectors._boosting import Boosting
+from skim._detectors._labels import (
+    combined,
+    evidence,
+    fit_classifier,
+    label_weight,
+    loss_scale,
+    outlier_odds,
+)
+from skim._detectors._verdict import threshold
+from skim._training._resume import check_fixed
+from skim._training._stages import until
+from skim._utils import own_random_state
+
+
+class LabelledDetector(ALTBIDetector):
+    """Base class of the detector that learns from labels.
+
+    Warning: this class should not be used directly. Use derived classes instead.
+    """
+
+    combine: bool
+    warm_up: int | None
+    inlier_share: float
+
+    # Fitting -------------------------------------------------------------------
+
+    def _learn(self, X, y, labels, questions=None):
+        """Fit with labels, and with the answers to questions asked while training."""
+        self._check_warm_up()
+        names = ("labels_", "history_", "_stages")
+        before = {name: vars(self)[name] for name in names if name in vars(self)}
+        self.labels_, self._questions = labels, questions
+        try:
+            if self._is_trained():
+                self._learn_labels(self._scaled(X))
+            else:
+                self._train_networks(X, y)
+        except (TypeError, ValueError):
+            if hasattr(self, "offset_"):  # the previous fit is still good
+                self.__dict__.update(before)
+            raise
+        finally:
+            del self._questions
+
+    def _check_warm_up(self):
+        if self.warm_up is None:
+            return
+        if self.stopping is not None:
+            raise ValueError(
+                f"warm_up={self.warm_up} needs stopping=None: training must not end "
+                "before labels are used."
+            )
+        if self.warm_up >= self.epochs:
+            raise ValueError(
+                f"warm_up={self.warm_up} leaves no epoch for labels; it must be less "
+                f"than epochs={self.epochs}."
+            )
+
+    def _is_trained(self):
+        """Whether a warm-started fit has only labels to learn."""
+        n_epochs = getattr(self, "_past", {}).get("n_epochs")
+        if self.labels_ is None or self.warm_up is not None or not self.warm_start:
+            return False
+        if not n_epochs or not hasattr(self, "offset_"):
+            return False
+        check_fixed(self, self._fixed_params + self._fixed_in_fit)
+        criterion = self.history_["criterion"]
+        is_over = self.stopping is not None and self._is_over(criterion)
+        return n_epochs == self.epochs or is_over
+
+    def _learn_labels(self, rows):
+        """Score the training data with the same networks and with new labels."""
+        snapshots = zip(self.weights_, self._statistics, strict=True)
+        with nets.compute(effective_n_jobs(self.n_jobs)):
+            self._finish(rows, list(snapshots))
+
+    def _train_networks(self, X, y):
+        is_warm = self.warm_start and self.warm_up is not None
+        n_epochs = getattr(self, "_past", {}).get("n_epochs")
+        if is_warm and n_epochs == self.warm_up and hasattr(self, "offset_"):
+            self.history_, self._stages = until(self, self.warm_up)
+        self._fit(X, y)
+        end_of_warm_up = self.__dict__.pop("_end_of_warm_up", None)
+        if is_warm:
+            self._past = end_of_warm_up
+
+    def _new_run(self, values, past=None):
+        run = super()._new_run(values, past)
+        self._label_seed = own_random_state(self.random_state).randint(2**31 - 1)
+        if self.warm_up is not None and hasattr(self, "_questions"):  # in `fit`
+            run.boosting = Boosting(self, values)
+        return run
+
+    def _update(self, run, epoch):
+        boosting = getattr(run, "boosting", None)
+        if boosting is not None:
+            boosting.begin(run, epoch)
+            if boosting.labelled is not None:
+                quantile = self.keep_quantile if epoch > self.truncate_after else 1.0
+                return boosting.labelled.update(
+                    run,
+                    self._batch_size_of(epoch),
+                    quantile=quantile,
+                    inlier_share=self.inlier_share,
+                )
+        return super()._update(run, epoch)
+
+    def _finish(self, rows, snapshots):
+        self.classifier_, self.label_weight_, self._odds = None, 0.0, None
+        super()._finish(rows, snapshots)
+        labels = getattr(self, "labels_", None)
+        weight = 0.0 if labels is None else label_weight(labels)
+        if not self.combine or weight == 0:
+            return
+        losses = -self.training_scores_
+        self._scale = loss_scale(losses)
+        own = evidence(losses, self._scale)
+        classifier = fit_classifier(rows.values, own, labels, self._label_seed)
+        self.classifier_, self.label_weight_ = classifier, weight
+        self._odds = outlier_odds(classifier, rows.values, own)
+        self.training_scores_ = -combined(own, self._odds, weight)
+        self.offset_ = threshold(self.training_scores_, self.contamination)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Train on more rows, in one pass over them, and forget all labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            At least two rows; some hundreds or more are better.
+
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        self : object
+            The detector. After `fit`, its networks are trained further.
+        """
+        before = getattr(self, "labels_", None)
+        self.labels_ = None
+        try:
+            return super().partial_fit(X, y)
+        except BaseException:
+            self.labels_ = before
+            raise
+
+    # Scoring -------------------------------------------------------------------
+
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Score rows: the lower, the more abnormal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            The negated loss of each row, averaged over the members and the snapshots,
+            or the negated evidence of networks and classifier together.
+        """
+        scores = super().score_samples(X)
+        if self.classifier_ is None:
+            return scores
+        return self._with_classifier([scores], self._scaled(X))[0]
+
+    def _score_by_member(self, X):
+        scores, by_member = super()._score_by_member(X)
+        if self.classifier_ is None:
+            return scores, by_member
+        scores, *by_member = self._with_classifier(
+            [scores, *by_member], self._scaled(X)
+        )
+        return scores, np.array(by_member)
+
+    def _staged_scores(self, rows):
+        for scores in super()._staged_scores(rows):
+            if self.classifier_ is not None:
+                (scores,) = self._with_classifier([scores], rows)
+            yield scores
+
+    def _with_classifier(self, scores, rows):
+        """Combine several scores of the same rows with those of the classifier."""
+        found = []
+        for negated in scores:
+            own = evidence(-negated, self._scale)
+            odds = outlier_odds(self.classifier_, rows.values, own)
+            found.append(-combined(own, odds, self.label_weight_))
+        return found

@@ -1,0 +1,92 @@
+"""What labelled rows add to the objective of a training run."""
+
+import torch
+
+from skim._nets._run import RowStream
+
+CUBO_ORDER = 2  # of the upper bound of the likelihood of labelled outliers
+
+
+class LabelledRows:
+    """The labelled rows of a run, which leave the rows that it draws batches from.
+
+    Parameters
+    ----------
+    run : Run
+        Of a variational autoencoder.
+    X : Tensor of shape (n, p)
+        All rows.
+    labels : ndarray of shape (n,)
+        1 for outliers, 0 for inliers, NaN where unknown.
+    inlier_weight, outlier_weight : float
+        Weights of the two terms of the objective.
+    """
+
+    def __init__(self, run, X, labels, *, inlier_weight, outlier_weight):
+        labels = torch.as_tensor(labels, device=X.device)
+        self._weights = {0: inlier_weight, 1: outlier_weight}
+        self._streams = {
+            kind: RowStream(X[labels == kind], len(run.members), run.network.generator)
+            for kind in (0, 1)
+            if (labels == kind).any()
+        }
+        unlabelled = X[labels.isnan()]
+        run.draw_from(unlabelled if len(unlabelled) > 1 else X)
+
+    def update(self, run, batch_size, *, quantile, inlier_share):
+        """Take one optimiser step on the next batch and on labelled rows.
+
+        Rows of the batch count up to a threshold: the quantile of their losses, mixed
+        with the mean loss of the labelled inliers.
+
+        Returns
+        -------
+        losses : Tensor of shape (M, B)
+            Of the batch, before the step.
+        """
+        grad, inlier_loss = self._gradient(run.network, batch_size)
+
+        def weigh(losses):
+            rank = int(quantile * (losses.shape[1] - 1)) + 1
+            threshold = losses.kthvalue(rank, dim=1, keepdim=True).values
+            if inlier_loss is not None:
+                threshold = threshold.lerp(inlier_loss, inlier_share)
+                threshold = threshold.maximum(losses.amin(1, keepdim=True))
+            row_weights = (losses <= threshold).to(losses.dtype)
+            return row_weights.div_(row_weights.sum(1, keepdim=True))
+
+        return run.update(batch_size, weigh, grad)
+
+    def _gradient(self, network, batch_size):
+        """Return the gradient of the labelled rows' terms, and the inliers' loss.
+
+        Labelled rows are scored with the running batch statistics. Outliers enter by
+        an upper bound of their likelihood, which is to become small.
+        """
+        shape, generator = network.shape, network.generator
+        terms, inlier_loss = [], None
+        with torch.inference_mode(False), torch.enable_grad():
+            weights = network.weights.clone().requires_grad_()
+            statistics = network.statistics.clone()
+            views = shape.weights.views(weights)
+
+            def linear(name, inputs):
+                out = torch.bmm(views[name], inputs)
+                if f"{name}_bias" not in views:
+                    return out
+                bias = views[f"{name}_bias"]  # of the last rows of the layer
+                padding = out.shape[1] - bias.shape[1]
+                return out + torch.nn.functional.pad(bias, (0, 0, padding, 0))
+
+            for kind, stream in self._streams.items():
+                x = stream.take(min(batch_size, len(stream.X))).clone()
+                noise_shape = len(weights), shape.n_latent, shape.n_samples
+                noise = torch.empty(noise_shape, device=x.device)
+                noise.normal_(generator=generator)
+                order = CUBO_ORDER if kind == 1 else 1
+                losses = shape.traced_losses(linear, statistics, x, noise, order=order)
+                mean = losses.mean(1, keepdim=True)
+                terms.append(self._weights[kind] * (mean if kind == 0 else -mean))
+                inlier_loss = mean.detach() if kind == 0 else inlier_loss
+            (grad,) = torch.autograd.grad(sum(term.sum() for term in terms), weights)
+        return grad, inlier_loss

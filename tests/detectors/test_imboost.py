@@ -1,0 +1,367 @@
+"""IMBoost: labels, questions and what is learned from the answers."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+import skops.io
+from sklearn.base import clone
+from sklearn.metrics import average_precision_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skim import ALTBIDetector, IMBoostDetector
+
+QUICK = {"epochs": 14, "n_estimators": 2, "n_snapshots": 3, "random_state": 0}
+QUICK_PAPER = {"epochs": 12, "warm_up": 6, "max_width": 16, "random_state": 0}
+STRATEGIES = ("balanced", "mixture", "random", "extremes", "strangest")
+
+
+def quick(**params):
+    return IMBoostDetector(**(QUICK | params))
+
+
+def quick_paper(**params):
+    return IMBoostDetector.paper(**(QUICK_PAPER | params))
+
+
+@pytest.fixture(scope="module")
+def hidden():
+    """Two clusters: the small one is abnormal, but no less dense than the other."""
+    rng = np.random.default_rng(1)
+    X = np.r_[rng.normal(size=(270, 5)), rng.normal(1.7, 0.5, size=(30, 5))]
+    return X, np.arange(300) >= 270
+
+
+@pytest.fixture(scope="module")
+def labels(hidden):
+    """Every fifth row has a label."""
+    return np.where(np.arange(300) % 5 == 0, hidden[1], np.nan)
+
+
+@pytest.fixture(scope="module")
+def learned(hidden, labels):
+    return quick(store_stages=True).fit(hidden[0], labels=labels)
+
+
+@pytest.mark.parametrize("make", [quick, quick_paper])
+def test_without_labels_it_is_altbi(make, hidden):
+    detector = make()
+    names = ALTBIDetector().get_params()
+    params = {k: v for k, v in detector.get_params().items() if k in names}
+    expected = ALTBIDetector(**params).fit(hidden[0])
+    for unknown in (None, np.full(300, np.nan), [None] * 300):
+        detector.fit(hidden[0], labels=unknown)
+        assert np.array_equal(detector.training_scores_, expected.training_scores_)
+        assert detector.offset_ == expected.offset_
+        assert detector.labels_ is None
+        assert detector.classifier_ is None
+
+
+def test_y_is_ignored(hidden):
+    X, is_outlier = hidden
+    scores = quick().fit(X, is_outlier).training_scores_
+    assert np.array_equal(scores, quick().fit(X).training_scores_)
+
+
+def test_labels_help_on_rows_without_them(hidden, labels, learned):
+    X, is_outlier = hidden
+    rest = np.isnan(labels)
+    before = average_precision_score(
+        is_outlier[rest], -quick().fit(X).training_scores_[rest]
+    )
+    after = average_precision_score(is_outlier[rest], -learned.training_scores_[rest])
+    assert after > before + 0.2
+
+
+def test_labels_in_the_training_of_the_networks_change_their_scores(hidden, labels):
+    X, _ = hidden
+    outliers, inliers = labels == 1, labels == 0
+    before = quick_paper(epochs=40).fit(X).training_scores_
+    after = quick_paper(epochs=40).fit(X, labels=labels)
+    assert after.classifier_ is None
+    gain = after.training_scores_ - before
+    assert gain[inliers].mean() > gain[outliers].mean()
+
+
+@pytest.mark.parametrize("make", [quick, quick_paper])
+@pytest.mark.parametrize(
+    "convert",
+    [
+        list,
+        pd.Series,
+        lambda labels: pd.array(labels, dtype="Int8"),
+        lambda labels: pd.array(labels, dtype="boolean"),
+        lambda labels: [None if np.isnan(label) else bool(label) for label in labels],
+        lambda labels: [pd.NA if np.isnan(label) else int(label) for label in labels],
+    ],
+)
+def test_labels_of_any_type_are_the_same(make, convert, hidden, labels):
+    expected = make(epochs=8).fit(hidden[0], labels=labels)
+    detector = make(epochs=8).fit(hidden[0], labels=convert(labels))
+    assert np.array_equal(detector.labels_, labels, equal_nan=True)
+    assert np.array_equal(detector.training_scores_, expected.training_scores_)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (np.ones(7), r"shape \(7,\), but there are 300 rows"),
+        (np.ones((300, 1)), "one label per row"),
+        (np.full(300, -1), "labels contains -1"),
+        (["yes"] * 300, "must be numbers"),
+    ],
+)
+def test_wrong_labels_are_refused_before_training(hidden, wrong, message):
+    detector = quick()
+    with pytest.raises(ValueError, match=message):
+        detector.fit(hidden[0], labels=wrong)
+    assert not hasattr(detector, "history_")
+
+
+@pytest.mark.parametrize("make", [quick, quick_paper])
+@pytest.mark.parametrize("kind", [0, 1])
+def test_labels_of_one_kind(make, kind, hidden, labels):
+    one_kind = np.where(labels == kind, labels, np.nan)
+    detector = make().fit(hidden[0], labels=one_kind)
+    assert np.isfinite(detector.training_scores_).all()
+    assert len(detector.query(5)) == 5
+
+
+@pytest.mark.parametrize("make", [quick, quick_paper])
+def test_all_rows_labelled(make, hidden):
+    X, is_outlier = hidden
+    detector = make().fit(X, labels=is_outlier)
+    assert np.isfinite(detector.training_scores_).all()
+    assert len(detector.query()) == 0
+
+
+def test_duplicates_with_contradicting_labels(hidden, labels):
+    X, _ = hidden
+    X = np.r_[X, X]
+    labels = np.r_[labels, 1 - labels]
+    detector = quick().fit(X, labels=labels)
+    scores = detector.training_scores_
+    assert np.array_equal(scores[:300], scores[300:])
+
+
+def test_missing_cells(hidden, labels):
+    X = hidden[0].copy()
+    X[::7, 2] = np.nan
+    detector = quick().fit(X, labels=labels)
+    assert np.array_equal(detector.score_samples(X), detector.training_scores_)
+
+
+# What a fitted detector can do -----------------------------------------------
+
+
+def test_new_rows_are_scored_like_training_rows(hidden, learned):
+    X, _ = hidden
+    scores = learned.score_samples(X)
+    assert np.array_equal(scores, learned.training_scores_)
+    alone = [learned.score_samples(X[i : i + 1]).item() for i in range(0, 300, 50)]
+    assert np.array_equal(alone, scores[::50])
+    decision = learned.decision_function(X)
+    assert np.array_equal(learned.predict(X), np.where(decision < 0, -1, 1))
+    far = np.full((1, 5), 1e300)
+    assert np.isfinite(learned.score_samples(far)).all()
+
+
+def test_fit_predict_takes_labels(hidden, labels, learned):
+    predicted = quick().fit_predict(hidden[0], labels=labels)
+    assert np.array_equal(predicted, learned.predict(hidden[0]))
+
+
+def test_contamination_sets_the_threshold(hidden, learned):
+    detector = pickle.loads(pickle.dumps(learned)).set_contamination(0.1)
+    assert (detector.predict(hidden[0]) == -1).sum() == 30
+
+
+def test_the_last_stage_is_the_score(hidden, learned):
+    *_, last = learned.staged_score_samples(hidden[0])
+    assert np.array_equal(last, learned.score_samples(hidden[0]))
+
+
+def test_members_agree_with_their_mean_where_there_is_one(hidden, labels):
+    detector = quick(n_estimators=1).fit(hidden[0], labels=labels)
+    scores, (own,) = detector._score_by_member(hidden[0])
+    assert np.array_equal(scores, detector.training_scores_)
+    np.testing.assert_allclose(own, scores)
+
+
+def test_contributions_are_those_of_the_networks(hidden, learned):
+    expected = quick().fit(hidden[0]).explain(hidden[0])
+    assert np.array_equal(learned.explain(hidden[0]), expected)
+
+
+def test_pickle_and_skops_keep_scores_and_questions(hidden, learned, tmp_path):
+    skops.io.dump(learned, tmp_path / "detector.skops")
+    unknown = skops.io.get_untrusted_types(file=tmp_path / "detector.skops")
+    foreign = [name for name in unknown if not name.startswith("skim.")]
+    assert foreign == ["sklearn.tree._tree.Tree"]
+    for copy in (
+        pickle.loads(pickle.dumps(learned)),
+        skops.io.load(tmp_path / "detector.skops", trusted=unknown),
+    ):
+        assert np.array_equal(copy.score_samples(hidden[0]), learned.training_scores_)
+        assert np.array_equal(copy.query(7), learned.query(7))
+
+
+def test_labels_are_routed_through_a_pipeline(hidden, labels):
+    X, _ = hidden
+    with sklearn.config_context(enable_metadata_routing=True):
+        detector = quick().set_fit_request(labels=True)
+        pipeline = make_pipeline(StandardScaler(), detector).fit(X, labels=labels)
+    scaled = StandardScaler().fit_transform(X)
+    expected = quick().fit(scaled, labels=labels).training_scores_
+    assert np.array_equal(pipeline.score_samples(X), expected)
+
+
+def test_partial_fit_forgets_the_labels(hidden, labels):
+    detector = quick().fit(hidden[0], labels=labels).partial_fit(hidden[0])
+    expected = ALTBIDetector(**QUICK).fit(hidden[0]).partial_fit(hidden[0])
+    assert detector.labels_ is None
+    assert np.array_equal(detector.training_scores_, expected.training_scores_)
+    with pytest.raises(ValueError, match="query needs fit"):
+        detector.query()
+
+
+def test_clone_forgets_the_labels(learned):
+    copy = clone(learned)
+    assert copy.get_params() == learned.get_params()
+    assert not hasattr(copy, "labels_")
+
+
+# Going on --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [quick, quick_paper])
+def test_labels_in_several_rounds_are_as_good_as_at_once(make, hidden, labels):
+    X, _ = hidden
+    detector = make(warm_start=True).fit(X)
+    for n_known in (100, 200, 300):
+        so_far = np.where(np.arange(300) < n_known, labels, np.nan)
+        detector.fit(X, labels=so_far)
+    once = make().fit(X, labels=labels)
+    assert np.array_equal(detector.training_scores_, once.training_scores_)
+    assert np.array_equal(detector.query(10), once.query(10))
+    assert len(detector.history_["epoch"]) == len(once.history_["epoch"])
+
+
+@pytest.mark.parametrize("make", [quick, quick_paper])
+def test_more_epochs_with_labels_are_as_good_as_one_long_run(make, hidden, labels):
+    X, _ = hidden
+    detector = make(warm_start=True).fit(X, labels=labels)
+    detector.set_params(epochs=20).fit(X, labels=labels)
+    once = make(epochs=20).fit(X, labels=labels)
+    assert np.array_equal(detector.training_scores_, once.training_scores_)
+
+
+def test_new_labels_train_no_networks(hidden, labels, monkeypatch):
+    detector = quick(warm_start=True).fit(hidden[0])
+    monkeypatch.setattr(detector, "_train", None)
+    detector.fit(hidden[0], labels=labels)
+    assert detector.label_weight_ > 0.5
+
+
+@pytest.mark.parametrize("make", [quick, quick_paper])
+def test_bad_data_do_not_end_a_run_that_can_be_resumed(make, hidden, labels):
+    X, _ = hidden
+    detector = make(warm_start=True).fit(X, labels=labels)
+    before = detector.score_samples(X)
+    with pytest.raises(ValueError, match="features"):
+        detector.fit(X[:, :3], labels=1 - labels)
+    assert np.array_equal(detector.score_samples(X), before)
+    assert np.array_equal(detector.labels_, labels, equal_nan=True)
+    detector.fit(X, labels=labels)
+    assert np.array_equal(detector.score_samples(X), before)
+
+
+def test_a_warm_up_that_leaves_no_room_is_refused(hidden):
+    with pytest.raises(ValueError, match="less than epochs=5"):
+        quick_paper(epochs=5, warm_up=5).fit(hidden[0])
+    with pytest.raises(ValueError, match="needs stopping=None"):
+        quick(warm_up=5).fit(hidden[0])
+
+
+# Asking ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_questions_are_about_unlabelled_rows(strategy, hidden, labels, learned):
+    rows = learned.query(400, strategy=strategy)
+    assert sorted(rows) == np.flatnonzero(np.isnan(labels)).tolist()
+    assert np.array_equal(learned.query(9, strategy=strategy), rows[:9])
+    some = np.arange(40, 60)
+    asked = learned.query(8, strategy=strategy, among=some)
+    assert len(asked) == 8
+    assert set(asked) <= set(some)
+    mask = np.isin(np.arange(300), some)
+    assert np.array_equal(learned.query(8, strategy=strategy, among=mask), asked)
+
+
+def test_strategies_ask_what_they_say(hidden):
+    detector = quick().fit(hidden[0])
+    ranks = detector.training_scores_.argsort().argsort()
+    assert ranks[detector.query(3, strategy="strangest")].tolist() == [0, 1, 2]
+    assert ranks[detector.query(3, strategy="extremes")].tolist() == [0, 299, 1]
+    at_random = detector.query(40, strategy="random")
+    assert 100 < ranks[at_random].mean() < 200
+    strangest, first = detector.query(2, strategy="balanced")
+    assert ranks[strangest] == 0
+    assert first == at_random[0]
+
+
+def test_mixture_asks_where_the_two_gaussians_meet():
+    rng = np.random.default_rng(0)
+    detector = quick().fit(rng.normal(size=(300, 2)))
+    detector.training_scores_ = -np.r_[rng.normal(0, 1, 200), rng.normal(4, 1, 100)]
+    losses = -detector.training_scores_[detector.query(5, strategy="mixture")]
+    assert np.all((losses > 1) & (losses < 3))
+
+
+def test_wrong_questions_are_refused(learned):
+    with pytest.raises(ValueError, match="strategy must be one of"):
+        learned.query(strategy="best")
+    with pytest.raises(ValueError, match="among must be row numbers below 300"):
+        learned.query(among=[300])
+
+
+@pytest.mark.parametrize("make", [quick, quick_paper])
+def test_an_oracle_is_asked_in_rounds(make, hidden):
+    X, is_outlier = hidden
+    asked = []
+
+    def oracle(rows):
+        asked.append(rows)
+        return is_outlier[rows]
+
+    even = np.arange(0, 300, 2)
+    detector = make().fit_oracle(X, oracle, n_rounds=3, among=even)
+    assert [len(rows) for rows in asked] == [6, 6, 6]
+    rows = np.concatenate(asked)
+    assert len(set(rows)) == 18
+    assert set(rows) <= set(even)
+    assert np.array_equal(np.flatnonzero(~np.isnan(detector.labels_)), np.sort(rows))
+    assert np.array_equal(detector.labels_[rows], is_outlier[rows])
+
+
+def test_an_oracle_that_is_asked_at_the_end_is_as_good_as_labels(hidden):
+    X, is_outlier = hidden
+    detector = quick().fit_oracle(X, lambda rows: is_outlier[rows], n_per_round=10)
+    again = quick().fit(X, labels=detector.labels_)
+    assert np.array_equal(detector.training_scores_, again.training_scores_)
+
+
+def test_rows_without_an_answer_are_not_asked_about_again(hidden):
+    asked = []
+
+    def oracle(rows):
+        asked.extend(rows)
+        return [None] * len(rows)
+
+    detector = quick().fit_oracle(hidden[0], oracle)
+    assert len(set(asked)) == 30
+    assert detector.labels_ is None
