@@ -21,6 +21,7 @@ and 130 if interrupted. Files are written completely or not at all.
 """
 
 N_LISTED = 10  # rows on a terminal
+FILES = (".csv", ".parquet")  # that can be written
 
 app = typer.Typer(
     help=HELP,
@@ -72,12 +73,22 @@ Source = Annotated[
     ),
 ]
 Output = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--output",
         "-o",
+        metavar="PATH",
         help="Output file, .csv or .parquet; - for CSV on standard output, which is "
-        "the default unless it is a terminal.",
+        "the default unless it is a terminal. A folder, with a / at its end, means to "
+        "work part by part, without reading the whole table into memory.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="With a folder as --output: the Dask scheduler of a cluster to work on, "
+        "such as tcp://10.0.0.1:8786.",
     ),
 ]
 Top = Annotated[
@@ -225,6 +236,13 @@ def detect(
         Path | None, typer.Option(help="Save the model to this file, for `skim score`.")
     ] = None,
     report: Report = None,
+    sample: Annotated[
+        int,
+        typer.Option(
+            min=2, help="With a folder as --output: the number of rows to train on."
+        ),
+    ] = 200_000,
+    scheduler: Scheduler = None,
     seed: Seed = 0,
     jobs: Jobs = -1,
     sheet: Sheet = None,
@@ -242,7 +260,9 @@ def detect(
     `loss` (the higher, the stranger), `probability` (above one half for outliers),
     `outlier` (1 or 0) and `reasons`. Rows keep their order.
     """
-    _check_paths(source, output, save, report)
+    folder = _folder(output, scheduler, source, sheet)
+    file = None if output is None or folder else Path(output)
+    _check_paths(source, file, save, report)
     _check_columns(drop=drop, categorical=categorical)
     if contamination is not None and not 0 < contamination <= 0.5:
         raise typer.BadParameter(
@@ -253,7 +273,39 @@ def detect(
 
     talk = Talk(quiet)
     ids, keep = id_ or [], keep or []
-    target = _work.target_of(output, is_terminal=sys.stdout.isatty(), quiet=quiet)
+    text = {
+        "skip_rows": skip_rows,
+        "comment": comment,
+        "skip_bad_lines": skip_bad_lines,
+        "encoding": encoding,
+        "delimiter": delimiter,
+    }
+    parameters = {
+        "detector": detector.value,
+        "contamination": contamination or "auto",
+        "seed": seed,
+        "drop": drop or (),
+        "categorical": categorical or (),
+        "max_levels": max_levels,
+        "missing": missing.value,
+        "dates": dates.value.replace("-", " "),
+    }
+    target = _work.target_of(file, is_terminal=sys.stdout.isatty(), quiet=quiet)
+    if folder:
+        from skim.cli import _out_of_core
+
+        n_listed = (top or N_LISTED) if target.is_shown and not quiet else 0
+        _out_of_core.detect(
+            _out_of_core.Request(
+                *(source, folder, text, ids, keep, reasons, n_listed),
+                *(report, scheduler, jobs),
+            ),
+            talk,
+            new_model=parameters,
+            sample_size=sample,
+            save=save,
+        )
+        return
     with _work.drafts_of(target, save=save, report=report) as drafts:
         # Missing packages should fail before the work, too.
         if save:
@@ -262,29 +314,11 @@ def detect(
             import_skops()
         if report:
             _work.import_report()
-        table = _work.read(
-            source,
-            talk,
-            sheet=sheet,
-            skip_rows=skip_rows,
-            comment=comment,
-            skip_bad_lines=skip_bad_lines,
-            encoding=encoding,
-            delimiter=delimiter,
-        )
+        table = _work.read(source, talk, sheet=sheet, **text)
         if len(table) < 2:
             raise ValueError(f"{source} has one row; at least two are needed.")
         _work.check_named(table, id=ids, keep=keep)
-        model = _work.new_model(
-            detector.value,
-            contamination=contamination or "auto",
-            seed=seed,
-            drop=drop or (),
-            categorical=categorical or (),
-            max_levels=max_levels,
-            missing=missing.value,
-            dates=dates.value.replace("-", " "),
-        )
+        model = _work.new_model(**parameters)
         _work.fit(model, table, talk)
         results = _work.find_results(
             model,
@@ -316,6 +350,7 @@ def score(
     id_: Id = None,
     keep: Keep = None,
     report: Report = None,
+    scheduler: Scheduler = None,
     jobs: Jobs = -1,
     sheet: Sheet = None,
     skip_rows: SkipRows = 0,
@@ -330,30 +365,43 @@ def score(
     The table must have the columns of the training data, in any order; those
     left out by --drop may be missing. The output is that of `skim detect`.
     """
-    _check_paths(source, output, None, report, model)
+    folder = _folder(output, scheduler, source, sheet)
+    file = None if output is None or folder else Path(output)
+    _check_paths(source, file, None, report, model)
     from skim.cli import _work
     from skim.cli._model_file import load_model
     from skim.cli._talk import Talk
 
     talk = Talk(quiet)
     keep = keep or []
-    target = _work.target_of(output, is_terminal=sys.stdout.isatty(), quiet=quiet)
+    text = {
+        "skip_rows": skip_rows,
+        "comment": comment,
+        "skip_bad_lines": skip_bad_lines,
+        "encoding": encoding,
+        "delimiter": delimiter,
+    }
+    target = _work.target_of(file, is_terminal=sys.stdout.isatty(), quiet=quiet)
+    if folder:
+        from skim.cli import _out_of_core
+
+        n_listed = (top or N_LISTED) if target.is_shown and not quiet else 0
+        _out_of_core.score(
+            _out_of_core.Request(
+                *(source, folder, text, id_ or [], keep, reasons, n_listed),
+                *(report, scheduler, jobs),
+            ),
+            talk,
+            model_file=model,
+        )
+        return
     with _work.drafts_of(target, report=report) as drafts:
         if report:
             _work.import_report()
         fitted, saved_ids, warning = load_model(model)
         if warning:
             talk.note(warning)
-        read = _work.read(
-            source,
-            talk,
-            sheet=sheet,
-            skip_rows=skip_rows,
-            comment=comment,
-            skip_bad_lines=skip_bad_lines,
-            encoding=encoding,
-            delimiter=delimiter,
-        )
+        read = _work.read(source, talk, sheet=sheet, **text)
         _work.check_named(read, id=id_ or [], keep=keep)
         ids = id_ or [name for name in saved_ids if name in read]
         table = _work.check_columns(read, fitted[0], source, allowed=[*ids, *keep])
@@ -422,13 +470,35 @@ def _print(listing):
         listing.print()
 
 
+def _folder(output, scheduler, source, sheet):
+    """Return the output folder, or None if the output is not one."""
+    is_folder = output is not None and (
+        output.endswith("/")
+        or (Path(output).is_dir() and not output.lower().endswith(FILES))
+    )
+    if not is_folder:
+        if scheduler is not None:
+            raise typer.BadParameter("--scheduler needs a folder as --output.")
+        return None
+    if source == "-" or sheet is not None:
+        raise typer.BadParameter(
+            "A folder as --output needs CSV or Parquet files to read."
+        )
+    if scheduler is not None and "://" not in scheduler:
+        raise typer.BadParameter(
+            f"--scheduler must be an address such as tcp://host:8786, not {scheduler}."
+        )
+    return Path(output)
+
+
 def _check_paths(source, output, save, report, model=None):
     """Refuse to overwrite an input file, or to write a file twice."""
     output = None if str(output) == "-" else output
     is_file = output is not None and (output.is_file() or not output.exists())
-    if is_file and output.suffix.lower() not in (".csv", ".parquet"):
+    if is_file and output.suffix.lower() not in FILES:
         raise typer.BadParameter(
-            f"--output must end in .csv or .parquet, unlike {output}."
+            f"--output must end in .csv or .parquet, or in / for a folder, unlike "
+            f"{output}."
         )
     read = [*_files_in(source), *([] if model is None else [model])]
     written = [path for path in (output, save, report) if path is not None]

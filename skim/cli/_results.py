@@ -45,6 +45,11 @@ class Results:
         Maximum number of reasons for a row.
     n_jobs : int
         Number of threads.
+    numbers : ndarray of int of shape (n_rows,), default=None
+        Numbers of the rows, if the table is part of a larger one. By default, they
+        are counted from 1.
+    max_explained : int, default=250_000
+        Number of cells compared with what to expect, unless that is fewer than 50 rows.
 
     Attributes
     ----------
@@ -55,13 +60,28 @@ class Results:
         Positions of the rows to write.
     """
 
-    def __init__(self, model, table, *, ids, kept, scores, top, n_reasons, n_jobs):
+    def __init__(
+        self,
+        model,
+        table,
+        *,
+        ids,
+        kept,
+        scores,
+        top,
+        n_reasons,
+        n_jobs,
+        numbers=None,
+        max_explained=MAX_EXPLAINED,
+    ):
         self.encoder, self.detector = model
         self.table = table
         self.ids = ids
         self.kept = kept
         self.n_reasons = n_reasons
         self.n_jobs = n_jobs
+        self.numbers = np.arange(len(table)) + 1 if numbers is None else numbers
+        self.max_explained = max_explained
         if scores is None:
             chunks = self._in_chunks(np.arange(len(table)), self._score, CHUNK)
             scores = np.concatenate(list(chunks))
@@ -77,7 +97,7 @@ class Results:
 
     def names(self, rows):
         """Return the names of rows, one list of texts for each column of names."""
-        names = {self._name("row"): [str(row + 1) for row in rows]}
+        names = {self._name("row"): [str(self.numbers[row]) for row in rows]}
         for name in self.ids:
             names[str(name)] = [as_text(value) for value in self.ids[name].iloc[rows]]
         return names
@@ -87,7 +107,8 @@ class Results:
     @cached_property
     def explained(self):
         """Positions of the rows with full reasons, strangest first."""
-        n_rows = min(self.is_outlier.sum(), MAX_EXPLAINED // len(self._feature_names))
+        n_rows = self.max_explained // len(self._feature_names)
+        n_rows = min(self.is_outlier.sum(), n_rows)
         return self.strangest(max(self.min_explained, n_rows))
 
     def explain(self, rows):
@@ -196,7 +217,7 @@ class Results:
         import pyarrow as pa
 
         scores = -self.losses[self.rows]
-        columns = {self._name("row"): pa.array(self.rows + 1)}
+        columns = {self._name("row"): pa.array(self.numbers[self.rows])}
         for frame in (self.ids, self.kept):
             for name in frame:
                 columns[str(name)] = _arrow(frame[name].iloc[self.rows])

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skim._utils import feature_names, own_random_state
 from skim.distributed._collections import Collection
-from skim.distributed._sample import checked, draw, merge
+from skim.distributed._sample import checked, draw, merge, with_rare_values
 from skim.distributed._scheduler import compute, import_dask
 from skim.distributed._scoring import Scoring, detector_of
 from skim.tables import TableEncoder
@@ -88,7 +88,7 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         Number of rows in the data.
 
     n_samples_fit_ : int
-        Number of rows in the sample.
+        Number of rows that the estimator was fitted to.
 
     offset_ : float
         The threshold of the detector.
@@ -111,7 +111,9 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     ``sqrt(p * (1 - p) / n)``: at 1.25 % of 200,000 rows, 0.025 percentage points.
 
     Values that the sample missed are no error: those far from all others, and levels
-    that a :class:`~skim.tables.TableEncoder` did not see, make their rows strange.
+    that a :class:`~skim.tables.TableEncoder` did not see, make their rows strange. If a
+    column of a DataFrame is constant in the sample, but not in the data, a row with
+    another value is added to the sample, or an encoder would ignore the column.
     Infinite values raise an error that names the partition, unless a
     :class:`~skim.tables.TableEncoder` comes first, which takes them for very large.
 
@@ -183,6 +185,7 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         data = Collection.of(X, self.storage_options)
         seed = int(own_random_state(self.random_state).randint(2**31 - 1))
         sample = compute(self._sample(data, seed), self.scheduler, self.verbose)
+        sample = with_rare_values(sample)
         if sample.n_seen < 2:
             rows = f"{sample.n_seen} row{'s' * (sample.n_seen != 1)}"
             raise ValueError(f"{data.name} has {rows}; at least two are needed.")

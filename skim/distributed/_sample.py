@@ -8,6 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skim._utils import import_pandas
+from skim.distributed._rare import (
+    Witness,
+    merge_witnesses,
+    missing_rows,
+    witnesses_of,
+)
+from skim.tables._decide import counts_up
 from skim.tables._many import check_same_columns
 
 
@@ -29,6 +36,10 @@ class Sample(NamedTuple):
         Number of rows that the sample was drawn from.
     kinds : dict
         From each column whose type is known to its kind, and a part in which it is.
+    counters : frozenset of str or None
+        Columns that count up in each part; None if there were no rows.
+    witnesses : dict
+        Rows with different values in columns that are nearly constant.
     """
 
     rows: Any
@@ -37,6 +48,8 @@ class Sample(NamedTuple):
     numbers: NDArray[np.intp]
     n_seen: int
     kinds: dict[str, tuple[str, str]]
+    counters: frozenset[str] | None = None
+    witnesses: dict[str, list[Witness]] = {}
 
     def smallest(self, n_rows):
         """Return a sample of at most `n_rows` of these rows."""
@@ -85,7 +98,29 @@ def draw(part, name, number, *, seed, n_rows, below=None):
     kinds = {
         column: (kind, name) for column, kind in kinds_of(part).items() if kind != ""
     }
-    return sample._replace(rows=take(part, sample.numbers), kinds=kinds)
+    counters = frozenset(filter(part_counts_up(part), kinds)) if n_seen else None
+    rows = take(part, sample.numbers)
+    return sample._replace(
+        rows=rows,
+        kinds=kinds,
+        counters=counters,
+        witnesses=witnesses_of(part, number),
+    )
+
+
+def part_counts_up(part):
+    """Return a function that tells whether a column is a number of the rows.
+
+    The sample of such a column does not show it.
+    """
+
+    def is_counter(column):
+        values = part[column]
+        if values.dtype.kind not in "iu" or values.isna().any():
+            return False
+        return counts_up(values.to_numpy())
+
+    return is_counter
 
 
 def merge(samples, n_rows):
@@ -98,6 +133,7 @@ def merge(samples, n_rows):
     for sample in samples:
         check_kinds(sample.kinds, kinds)
         kinds = sample.kinds | kinds
+    counters = [sample.counters for sample in samples if sample.counters is not None]
     merged = Sample(
         rows=concatenate([sample.rows for sample in samples]),
         keys=np.concatenate([sample.keys for sample in samples]),
@@ -105,6 +141,8 @@ def merge(samples, n_rows):
         numbers=np.concatenate([sample.numbers for sample in samples]),
         n_seen=sum(sample.n_seen for sample in samples),
         kinds=kinds,
+        counters=frozenset.intersection(*counters) if counters else None,
+        witnesses=merge_witnesses([sample.witnesses for sample in samples]),
     ).smallest(n_rows)
     order = np.lexsort((merged.numbers, merged.parts))
     if (order == np.arange(len(order))).all():
@@ -114,6 +152,21 @@ def merge(samples, n_rows):
         keys=merged.keys[order],
         parts=merged.parts[order],
         numbers=merged.numbers[order],
+    )
+
+
+def with_rare_values(sample):
+    """Add a row for each column that is constant in the sample, but not in the data."""
+    if not sample.witnesses or not len(sample.rows):
+        return sample
+    new = missing_rows(sample.rows, sample.witnesses)
+    if not new:
+        return sample
+    return sample._replace(
+        rows=concatenate([sample.rows, *(row.row for row in new)]),
+        keys=np.r_[sample.keys, np.zeros(len(new), np.uint64)],
+        parts=np.r_[sample.parts, [row.part for row in new]],
+        numbers=np.r_[sample.numbers, [row.number for row in new]],
     )
 
 

@@ -202,7 +202,7 @@ def _identifier(numbers, name, rules):
     values = to_numbers(numbers)
     if not np.isfinite(values).all() or not (values == np.floor(values)).all():
         return None
-    if _counts_up(values):
+    if counts_up(values):
         return Outcome("identifier", "counts up")
     outcome = _named_identifier(numbers, name)
     if outcome is None and _is_id_name(name) and values.min() < values.max():
@@ -212,7 +212,7 @@ def _identifier(numbers, name, rules):
     return outcome
 
 
-def _counts_up(values):
+def counts_up(values):
     """Whether integers are consecutive, in any order, without repetition."""
     n = len(values)
     if n < MIN_COUNTING or values.max() - n + 1 != values.min():

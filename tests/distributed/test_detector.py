@@ -117,6 +117,21 @@ def test_what_the_sample_misses_is_strange_and_no_error(orders):
     assert (model.predict(X).compute()[rare] == -1).all()
 
 
+@pytest.mark.parametrize(("common", "rare"), [("no", "yes"), (0.0, 1.0)])
+def test_a_rare_value_of_a_constant_column_makes_its_row_stranger(
+    numbers, common, rare
+):
+    table = pd.DataFrame(numbers, columns=list("abcd")).assign(flag=common)
+    table.loc[250, "flag"] = rare
+    X = frame_of(cut(table))
+    model = DaskDetector(pipeline(), n_rows=150, random_state=1).fit(X)
+    assert model.n_samples_fit_ == 151  # the sample misses that row
+    with_flag = model.score_samples(X).compute()[250]
+    (without,) = model.estimator_.score_samples(table[250:251].assign(flag=common))
+    spread = model.estimator_[-1].training_scores_.std()
+    assert with_flag < without - spread
+
+
 def test_the_estimator_is_plain_and_outlives_dask(numbers):
     X = da.from_array(numbers, chunks=(200, 4))
     model = DaskDetector(detector(), n_rows=300, random_state=0).fit(X)

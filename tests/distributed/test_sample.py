@@ -46,6 +46,20 @@ def test_every_row_is_as_likely_as_any_other():
     assert np.abs(counts - 100).max() < 40
 
 
+def test_rare_values_are_the_same_in_whatever_order_parts_are_merged():
+    flags = [[0, 0, 0], [1, 1, 1], [0, 0, 2], [3, 0, 0]]
+    samples = [
+        draw(pd.DataFrame({"a": 1.0, "flag": few}), str(i), i, seed=0, n_rows=1)
+        for i, few in enumerate(flags)
+    ]
+    for order in ([0, 1, 2, 3], [3, 1, 0, 2], [2, 3, 1, 0]):
+        merged = samples[order[0]]
+        for i in order[1:]:
+            merged = merge([merged, samples[i]], 1)
+        assert [row[:3] for row in merged.witnesses["flag"]] == [(0, 0, 0), (1, 0, 1)]
+        assert len(merged.witnesses["a"]) == 1
+
+
 def test_a_part_with_another_type_is_named():
     parts = {"good": [1.0, 2.0], "bad": ["x", "y"], "unknown": [None, None]}
     samples = [
