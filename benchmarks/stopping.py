@@ -50,7 +50,7 @@ class Recorder:
     def __call__(self, run, rows):
         """Record the losses and the criteria, if the moment counts."""
         self.n_entries += 1
-        rows = rows.values
+        rows = np.concatenate([part.values for _, part in rows])
         if self.n_entries not in checkpoint_epochs(self.n_entries):
             return
         losses = self.detector._losses(rows[self.scored], *run.state(), run.members)

@@ -23,18 +23,6 @@ def evenly_spaced(n, max_places):
     return np.linspace(0, n - 1, min(n, max_places)).round().astype(np.intp)
 
 
-def sum_members(losses):
-    """Add up the members' losses, of shape (M, n).
-
-    One member after the other, so that a row's sum does not depend on how many
-    other rows there are.
-    """
-    total = np.zeros(losses.shape[1])
-    for member_losses in losses:
-        total += member_losses
-    return total
-
-
 def finite(values, nan):
     """Replace overflow, on rows far beyond the data, by the largest number."""
     return np.nan_to_num(values, nan=nan, posinf=FLOAT32_MAX, neginf=-FLOAT32_MAX)

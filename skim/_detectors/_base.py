@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim import _nets as nets
@@ -22,14 +23,13 @@ from skim._detectors._callbacks import FitCallbacks
 from skim._detectors._ema import EMAWarmStart
 from skim._detectors._explaining import ExplainMixin
 from skim._detectors._gaps import fill_gaps
-from skim._detectors._scaling import InputScaler
+from skim._detectors._scaling import InputScaler, ScaledRows, ScaledTable
 from skim._detectors._verdict import ThresholdMixin, threshold
 from skim._training._history import History
 from skim._training._resume import past_run, resumable
 from skim._training._stages import (
     StageLog,
     keep_stages,
-    member_ranges,
     rescaled,
     staged_scores,
 )
@@ -40,10 +40,12 @@ from skim._utils import (
     finite,
     own_random_state,
     refuse_text,
-    sum_members,
 )
 
 N_TYPICAL_ROWS = 2048  # of the training data, kept to tell what is usual
+MAX_ROWS = 1_000_000  # beyond this, a sample stands for all but in scaling
+N_SAMPLED_ROWS = 200_000
+MAX_KEPT_CELLS = 2**21  # of a table that is scaled once for the whole training run
 # Loss of a cell per length of its column's tail beyond the tail: about that of half the
 # range of a squashed column, under the smallest variance that a network can have.
 FAR_LOSS = 50.0
@@ -168,15 +170,20 @@ class IMDetector(
         self.device_ = nets.resolve_device(self.device)
         if past is None:
             self._set_up(X)
+        if len(X) > MAX_ROWS:
+            X = self._sampled(X, past)
+        else:
+            self.training_rows_ = None
         total = self.epochs if self._entries_are_epochs else None
         if callbacks is not None:
             callbacks.begin(total)
-        with nets.compute(effective_n_jobs(self.n_jobs)):
-            rows = self._scaler.scale(X)
-            sample = evenly_spaced(len(X), N_TYPICAL_ROWS)
-            self._sample = rows.values[sample]
+        with nets.compute():
+            table = ScaledTable(self._scaler, X)
+            rows = list(table) if X.size <= MAX_KEPT_CELLS else table
+            sample = X[evenly_spaced(len(X), N_TYPICAL_ROWS)]
+            self._sample = self._scaler.scale(sample).values
             self._loss_ranges: list = []
-            run = self._new_run(rows.values, past)
+            run = self._new_run(rows, past)
             if self.store_stages or self.warm_start:
                 past_stages = None if past is None else self._stages
                 run.stages = StageLog(self.n_estimators, past_stages)
@@ -217,7 +224,7 @@ class IMDetector(
 
     def _set_up(self, X):
         """Learn how to scale the features and which network they need for a run."""
-        self._scaler = self._new_scaler(X.shape[1]).fit(X)
+        self._scaler = self._new_scaler(X.shape[1]).partial_fit(X)
         if np.isinf(self._scaler.half_range_).any():  # with assume_finite=True
             raise ValueError("X contains infinity; replace or drop those values.")
         is_empty = self._scaler.n_known_ == 0
@@ -234,11 +241,26 @@ class IMDetector(
         fixed = (*self._fixed_params, *self._fixed_in_fit)
         self._run_params = {name: getattr(self, name) for name in fixed}
 
-    def _new_run(self, values, past=None):
+    def _sampled(self, X, past):
+        """Return the rows of a large table that stand for all; note which they are."""
+        if past is None or len(X) != self._scaler.n_seen_:
+            self.training_rows_ = np.sort(
+                sample_without_replacement(
+                    len(X),
+                    N_SAMPLED_ROWS,
+                    random_state=own_random_state(self.random_state),
+                )
+            )
+        return X[self.training_rows_]
+
+    def _new_run(self, rows, past=None):
         """Return a training run on scaled data that is about to start, or to resume."""
         seed = own_random_state(self.random_state).randint(2**31 - 1)
         generator = nets.seeded_generator(seed, self.device_)
-        data = nets.as_tensor(values, self.device_)
+        data = rows
+        if isinstance(rows, list):
+            data = np.concatenate([part.values for _, part in rows])
+            data = nets.as_tensor(data, self.device_)
         shape = self._shape()
         weights = shape.weights.draw(self.n_estimators, generator)
         if past is None:
@@ -261,20 +283,18 @@ class IMDetector(
         """Keep the snapshots, score the training data and set the threshold."""
         weights, statistics = zip(*snapshots, strict=True)
         self.weights_, self._statistics = np.stack(weights), np.stack(statistics)
-        scores = self._network_scores(rows.values, fitting=True)
-        if not np.isfinite(scores).all():
+        self._loss_ranges = self._ranges(rows) if self.normalize_losses else []
+        self._learn_typical()
+        self.training_scores_ = self._scores(rows)
+        if not np.isfinite(self.training_scores_).all():
             raise self._diverged()
-        sample = evenly_spaced(len(scores), N_TYPICAL_ROWS)
-        self._learn_typical(rows.values[sample], scores[sample])
-        if rows.missing is not None or rows.far is not None:
-            scores = self._completed(scores, rows)
-        self.training_scores_ = scores
         self.offset_ = threshold(self.training_scores_, self.contamination)
 
-    def _learn_typical(self, sample, scores):
-        """Keep a sample of the rows, and what is typical in their losses."""
-        self._sample = sample
-        terms, known = self._contributions(sample), ~np.isnan(sample)
+    def _learn_typical(self):
+        """Learn what is typical in the losses of the sample of the rows."""
+        rows = [(slice(None), ScaledRows(self._sample, None, None))]
+        scores = self._scores(rows)  # of the known cells
+        terms, known = self._contributions(self._sample), ~np.isnan(self._sample)
         n_known = np.maximum(known.sum(axis=0), 1)
         self.typical_contributions_ = terms.sum(axis=0) / n_known  # 0 where missing
         self._typical_rest = float(np.median(-scores - terms.sum(axis=1)))
@@ -284,7 +304,7 @@ class IMDetector(
         fitted = copy.copy(self)
         if self._noise is not None:
             fitted._noise = self._noise[run.members]
-        with nets.compute(effective_n_jobs(self.n_jobs)):
+        with nets.compute():
             fitted._finish(rows, [run.state()])
         params = self.get_params(deep=False)
         return {
@@ -296,18 +316,13 @@ class IMDetector(
 
     def _losses_so_far(self, run, rows):
         """Return the mean losses of rows over the members being trained."""
-        weights, statistics = run.state()
-        losses = self._losses(rows.values, weights, statistics, run.members)
-        losses = losses.mean(axis=0)
-        if rows.missing is None and rows.far is None:
-            return losses
         now = copy.copy(self)
-        now.weights_, now._statistics = weights[None], statistics[None]
+        now.weights_, now._statistics = (part[None] for part in run.state())
         if self._noise is not None:
             now._noise = self._noise[run.members]
-        if rows.missing is not None:
-            now._learn_typical(self._sample, now._network_scores(self._sample))
-        return -now._completed(-losses, rows)
+        if run.network.has_gaps:
+            now._learn_typical()
+        return -now._scores(rows)
 
     def _diverged(self):
         return DivergedError(
@@ -362,11 +377,8 @@ class IMDetector(
             The negated loss of each row, averaged over the members and the snapshots.
         """
         rows = self._scaled(X)
-        with nets.compute(effective_n_jobs(self.n_jobs)):
-            scores = self._network_scores(rows.values)
-        if rows.missing is not None or rows.far is not None:
-            scores = self._completed(scores, rows)
-        return finite(scores, nan=-FLOAT32_MAX)
+        with nets.compute():
+            return finite(self._scores(rows), nan=-FLOAT32_MAX)
 
     def staged_score_samples(self, X: ArrayLike) -> Iterator[NDArray[np.float64]]:
         """Score rows as if training had ended earlier, for each stage of it.
@@ -395,7 +407,7 @@ class IMDetector(
     def _staged_scores(self, rows):
         scores = staged_scores(self, rows)
         while True:
-            with nets.compute(effective_n_jobs(self.n_jobs)):
+            with nets.compute():
                 stage = next(scores, None)
             if stage is None:
                 return
@@ -404,31 +416,45 @@ class IMDetector(
     def _scaled(self, X):
         """Validate rows of new data and scale them for the network."""
         check_is_fitted(self, "offset_")
-        return self._scaler.scale(validate_data(self, X, reset=False, **VALIDATION))
+        X = validate_data(self, X, reset=False, **VALIDATION)
+        return ScaledTable(self._scaler, X)
 
-    def _network_scores(self, values, fitting=False, by_member=None):
-        """Score the known cells of scaled rows; in fitting, learn the losses' ranges.
+    def _scores(self, rows, by_member=None):
+        """Score the rows of a table, or of some blocks of it.
 
-        What the snapshots of each member add to the scores is added to `by_member`, an
-        array of shape (n_estimators, n_samples), if there is one.
+        What the snapshots of each member add to the scores of the known cells is added
+        to `by_member`, an array of shape (n_estimators, n_samples), if there is one.
         """
         n_snapshots, n_members = self.weights_.shape[:2]
-        if fitting:
-            self._loss_ranges = []
-        total = np.zeros(len(values))
         state = self.weights_, self._statistics, self._noise
-        by_snapshot = nets.snapshot_losses(
-            self._shape(), *state, values, device=self.device_
-        )
-        for s, losses in enumerate(by_snapshot):
-            if fitting and self.normalize_losses:
-                self._loss_ranges.append(member_ranges(losses))
-            if self._loss_ranges:
-                losses = rescaled(losses, self._loss_ranges[s])
-            if by_member is not None:
-                by_member -= losses
-            total += sum_members(losses)
-        return total / -(n_snapshots * n_members)
+        how = {"device": self.device_, "n_threads": effective_n_jobs(self.n_jobs)}
+        scores = []
+        for block, part in rows:
+            total = np.zeros(len(part.values))
+            by_snapshot = nets.snapshot_losses(
+                self._shape(), *state, part.values, **how
+            )
+            for s, losses in enumerate(by_snapshot):
+                if self._loss_ranges:
+                    losses = rescaled(losses, self._loss_ranges[s])
+                if by_member is not None:
+                    by_member[:, block] -= losses
+                total += sum(losses)  # the same for a row whatever the other rows
+            scores.append(total / -(n_snapshots * n_members))
+            if part.missing is not None or part.far is not None:
+                scores[-1] = self._completed(scores[-1], part)
+        return np.concatenate(scores)
+
+    def _ranges(self, rows):
+        """Return the minimum and the width of each member's losses, by snapshot."""
+        states = list(zip(self.weights_, self._statistics, strict=True))
+        low, high = np.inf, -np.inf
+        for _, part in rows:
+            losses = [self._losses(part.values, *state) for state in states]
+            low = np.minimum(low, np.min(losses, axis=2))
+            high = np.maximum(high, np.max(losses, axis=2))
+        width = np.where(high > low, high - low, 1.0)
+        return list(np.stack([low, width], axis=1))
 
     def _completed(self, scores, rows):
         """Add to the scores of known cells what missing and far cells account for."""
@@ -451,13 +477,14 @@ class IMDetector(
     def _score_by_member(self, X):
         """Score rows by all members together, and by each of them alone."""
         rows = self._scaled(X)
-        by_member = np.zeros((self.weights_.shape[1], len(rows.values)))
-        with nets.compute(effective_n_jobs(self.n_jobs)):
-            scores = self._network_scores(rows.values, by_member=by_member)
-            by_member /= len(self.weights_)
-            every = [self._completed(own, rows) for own in (scores, *by_member)]
-        scores, *by_member = finite(np.array(every), nan=-FLOAT32_MAX)
-        return scores, np.array(by_member)
+        by_member = np.zeros((self.weights_.shape[1], len(rows)))
+        with nets.compute():
+            scores = self._scores(rows, by_member)
+        by_member /= len(self.weights_)
+        for block, part in rows:
+            completed = [self._completed(own, part) for own in by_member[:, block]]
+            by_member[:, block] = completed
+        return tuple(finite(found, nan=-FLOAT32_MAX) for found in (scores, by_member))
 
     def _losses(self, values, weights, statistics, members=slice(None)):
         """Return the losses of scaled rows, (M, n), under one state of the networks.
@@ -466,9 +493,8 @@ class IMDetector(
         """
         noise = None if self._noise is None else self._noise[members]
         state = weights[None], statistics[None], noise
-        (losses,) = nets.snapshot_losses(
-            self._shape(), *state, values, device=self.device_
-        )
+        how = {"device": self.device_, "n_threads": effective_n_jobs(self.n_jobs)}
+        (losses,) = nets.snapshot_losses(self._shape(), *state, values, **how)
         return losses
 
     def _contributions(self, values):
@@ -486,6 +512,7 @@ class IMDetector(
             values,
             device=self.device_,
             member_weights=member_weights,
+            n_threads=effective_n_jobs(self.n_jobs),
         ):
             total += terms
         return finite(total / member_weights.size, nan=FLOAT32_MAX)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim import _nets as nets
 from skim._detectors._expecting import CellExpectations
 from skim._detectors._gaps import gap_factor
+from skim._detectors._scaling import ScaledTable
 from skim._utils import FLOAT32_MAX, finite, import_pandas, to_frame
 
 if TYPE_CHECKING:
@@ -98,8 +98,9 @@ class ExplainMixin:
         valid = validate_data(
             this, X, reset=False, ensure_all_finite="allow-nan", dtype=np.float64
         )
-        rows = this._scaler.scale(valid)
-        contributions = this._all_contributions(rows) - self.typical_contributions_
+        rows = ScaledTable(this._scaler, valid)
+        contributions = this._all_contributions(rows)
+        contributions -= self.typical_contributions_
         expectations = CellExpectations(this._scaler, this._sample)
         n_features = valid.shape[1]
         n_reasons = n_features if n_reasons is None else min(n_reasons, n_features)
@@ -113,7 +114,7 @@ class ExplainMixin:
             chosen = slice(start, start + CHUNK_ROWS)
             parts.append(
                 blamed_cells(
-                    expectations, rows.values[chosen], contributions[chosen], n_reasons
+                    expectations, rows.values(chosen), contributions[chosen], n_reasons
                 )
             )
         cells = {
@@ -136,13 +137,20 @@ class ExplainMixin:
         )
 
     def _all_contributions(self, rows):
+        """Split the losses of the rows of a table over their features."""
+        contributions = np.empty(rows.X.shape)
+        with nets.compute():
+            for block, part in rows:
+                contributions[block] = self._contributions_of_all_cells(part)
+        return contributions
+
+    def _contributions_of_all_cells(self, rows):
         """Split the losses of rows over their features, missing and far cells included.
 
         A missing cell contributes what its column does in an ordinary row.
         """
         this: Any = self
-        with nets.compute(effective_n_jobs(self.n_jobs)):
-            contributions = this._contributions(rows.values)
+        contributions = this._contributions(rows.values)
         if rows.missing is not None:
             typical = self.typical_contributions_
             n_features = (this._scaler.n_known_ > 0).sum()
@@ -160,13 +168,13 @@ class ExplainMixin:
         """Return the inner products, (M, n, n), of the gradients of rows' losses."""
         this: Any = self
         state = (
-            this._scaled(X).values.T,
+            this._scaled(X).values().T,
             this.weights_[-1],
             this._statistics[-1],
             this._noise,
         )
         device = nets.device_or_cpu(this.device_)
-        with nets.compute(effective_n_jobs(self.n_jobs)):
+        with nets.compute():
             x, weights, statistics, noise = (
                 nets.as_tensor(part, device) for part in state
             )

@@ -6,15 +6,16 @@ import copy
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils.validation import validate_data
 
 from skim import _nets as nets
-from skim._detectors._base import VALIDATION, IMDetector
+from skim._detectors._base import MAX_KEPT_CELLS, N_TYPICAL_ROWS, VALIDATION, IMDetector
+from skim._detectors._scaling import ScaledTable
 from skim._training._history import History
 from skim._training._resume import check_fixed, resumable
+from skim._utils import evenly_spaced
 
 MAX_REMEMBERED_ROWS = 4096  # of a stream, which set the threshold
 
@@ -77,7 +78,7 @@ class ResumableDetector(IMDetector):
                 self._scaler = copy.copy(self._scaler).partial_fit(part)
                 fill = {"fill": self._scaler.fill_}
                 self._network_params = self._network_params | fill
-            with nets.compute(effective_n_jobs(self.n_jobs)):
+            with nets.compute():
                 self._train_on_part(part, None if is_first else self._stream_state())
         except BaseException:
             self.__dict__.clear()
@@ -99,7 +100,8 @@ class ResumableDetector(IMDetector):
 
     def _train_on_part(self, X, past):
         """Train on more rows, and score with the networks as they are then."""
-        run = self._new_run(self._scaler.transform(X), past)
+        rows = ScaledTable(self._scaler, X)
+        run = self._new_run(list(rows) if X.size <= MAX_KEPT_CELLS else rows, past)
         losses = self._one_pass(run)
         history = getattr(self, "history_", None)
         n_parts = 0 if history is None else int(history["epoch"][-1])
@@ -109,8 +111,10 @@ class ResumableDetector(IMDetector):
         self.history_ = record.columns()
         for name in ("_stages", "snapshot_epochs_", "best_epoch_", "best_epochs_"):
             self.__dict__.pop(name, None)
+        self.training_rows_ = None
         self._remember(X, run)
-        rows = self._scaler.scale(self._past["remembered"])
+        rows = ScaledTable(self._scaler, self._past["remembered"])
+        self._sample = rows.values(evenly_spaced(len(rows), N_TYPICAL_ROWS))
         self._finish(rows, [run.state()])
 
     def _one_pass(self, run):
@@ -130,14 +134,20 @@ class ResumableDetector(IMDetector):
         """Keep the state, and a random sample of the rows seen so far."""
         run.carried = {}
         keys = run.draw_keys(len(X))
-        X = X.astype(np.float64)
+        chosen = _smallest(keys)
+        keys, X = keys[chosen], X[chosen].astype(np.float64)
         past = getattr(self, "_past", {})
         if "remembered" in past:
             keys = np.concatenate([past["keys"], keys])
             X = np.concatenate([past["remembered"], X])
-        chosen = np.argsort(keys, kind="stable")[:MAX_REMEMBERED_ROWS]
-        chosen.sort()
-        sample = {"remembered": X[chosen], "keys": keys[chosen]}
+            chosen = _smallest(keys)
+            keys, X = keys[chosen], X[chosen]
+        sample = {"remembered": X, "keys": keys}
         self._past = resumable(self, run) | sample
         for name in ("orders", "position"):  # of rows that will not come again
             self._past.pop(name, None)
+
+
+def _smallest(keys):
+    """Return the places of the smallest keys, in ascending order."""
+    return np.sort(np.argsort(keys, kind="stable")[:MAX_REMEMBERED_ROWS])

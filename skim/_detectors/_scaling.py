@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,8 @@ MAX_ROWS_FOR_QUANTILES = 10_000
 FREE = 1.5
 MAX_HEAVINESS = 3.0
 MAX_TAIL = 20.0
+
+BLOCK_CELLS = 2**18  # that are scaled and scored at once
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,49 @@ class ScaledRows:
     far: tuple | None
 
 
+@dataclass(frozen=True)
+class ScaledTable:
+    """A table whose rows are scaled when they are needed.
+
+    Attributes
+    ----------
+    scaler : InputScaler
+    X : ndarray of shape (n, p)
+    """
+
+    scaler: "InputScaler"
+    X: np.ndarray
+
+    def __iter__(self):
+        """Yield blocks of consecutive rows: which they are, and the scaled rows."""
+        size = max(BLOCK_CELLS // self.X.shape[1], 64)
+        for start in range(0, len(self.X), size):
+            block = slice(start, start + size)
+            yield block, self.scaler.scale(self.X[block])
+
+    def __len__(self):
+        return len(self.X)
+
+    def values(self, places=slice(None)):
+        """Return the scaled values of rows, of shape (*places.shape, p)."""
+        rows = self.X[places]
+        flat = rows.reshape(-1, rows.shape[-1])
+        return self.scaler.transform(flat).reshape(rows.shape)
+
+    def has_gaps(self):
+        """Whether any cell is missing."""
+        return bool(np.isnan(self.X.min()))
+
+    def box(self):
+        """Return the least and the largest scaled value of each column."""
+        ends = [
+            (np.fmin.reduce(part.values), np.fmax.reduce(part.values))
+            for _, part in self
+        ]
+        low, high = zip(*ends, strict=True)
+        return np.fmin.reduce(low), np.fmax.reduce(high)
+
+
 class InputScaler:
     """Scale every feature by its distribution in the training data.
 
@@ -59,6 +105,8 @@ class InputScaler:
         would hide that distance. Not used by "minmax".
     """
 
+    n_seen_ = 0
+
     def __init__(self, how, *, centred=False, factor=1.0, far_loss=0.0):
         self.how = how
         self.centred = centred
@@ -73,15 +121,24 @@ class InputScaler:
     def partial_fit(self, X):
         """Learn from more rows. Extreme values are clipped in each part separately."""
         past = copy.copy(self) if self.n_seen_ else None
-        self.n_known_ = len(X) - np.isnan(X).sum(axis=0)
-        self._widen(X, past)
-        unit = self._to_unit(X)
+        sample = X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
+        self._widen(X, sample, past)
         if self.how == "squash":
-            self.center_, tail, varies = _center_and_tail(unit)
-            unit = _clipped(unit)
-        self.mean_ = _mean(unit)
-        unit -= self.mean_
-        self.spread_ = rms(unit)
+            sample = self._to_unit(sample)
+            self.center_, tail, varies = _center_and_tail(sample)
+            limits = _limits(sample)
+        size = max(BLOCK_CELLS // X.shape[1], 64)
+        moments: Any = None
+        for start in range(0, len(X), size):
+            unit = self._to_unit(X[start : start + size])
+            if self.how == "squash":
+                np.clip(unit, *limits, out=unit)
+            n_known = len(unit) - np.isnan(unit).sum(axis=0)
+            mean = _mean(unit)
+            unit -= mean
+            found = n_known, mean, rms(unit)
+            moments = found if moments is None else _pooled(moments, found)
+        self.n_known_, self.mean_, self.spread_ = moments
         if self.how == "squash":
             longest = np.where(varies, MAX_TAIL * self.spread_, np.inf)
             tail = np.minimum(tail, longest)
@@ -97,7 +154,7 @@ class InputScaler:
         self.fill_ = (usual * self.factor).astype(np.float32)
         return self
 
-    def _widen(self, X, past):
+    def _widen(self, X, sample, past):
         # Halves, because the range of float64 data need not be a float64.
         self.half_min_ = np.divide(np.fmin.reduce(X, axis=0), 2, dtype=np.float64)
         self.half_max_ = np.divide(np.fmax.reduce(X, axis=0), 2, dtype=np.float64)
@@ -107,7 +164,7 @@ class InputScaler:
         self.half_range_ = self.half_max_ - self.half_min_
         self.half_origin_ = self.half_min_
         if self.how == "squash":  # next to the minimum, ordinary values may be alike
-            origin = _median(np.divide(_sampled(X), 2, dtype=np.float64))
+            origin = _median(np.divide(sample, 2, dtype=np.float64))
             if past is not None:
                 origin = np.where(past.n_known_ > 0, past.half_origin_, origin)
             self.half_origin_ = origin
@@ -121,33 +178,21 @@ class InputScaler:
         """Merge what past rows showed with what new ones do."""
         factor = past.half_range_ / self.half_range_
         shift = (past.half_origin_ - self.half_origin_) / self.half_range_
-        n_known = past.n_known_ + self.n_known_
-        share = np.divide(
-            self.n_known_, n_known, out=np.ones(len(n_known)), where=n_known > 0
+        n_past, n_new = past.n_known_, self.n_known_
+        self.n_known_, self.mean_, self.spread_ = _pooled(
+            (n_past, shift + factor * past.mean_, factor * past.spread_),
+            (n_new, self.mean_, self.spread_),
         )
-        past_mean, past_spread = shift + factor * past.mean_, factor * past.spread_
-        gap = self.mean_ - past_mean
-        # The root of a sum of squares, which themselves need not be a float64.
-        within = np.hypot(
-            np.sqrt(1 - share) * past_spread, np.sqrt(share) * self.spread_
-        )
-        merged = {
-            "mean_": (past_mean, past_mean + share * gap),
-            "spread_": (
-                past_spread,
-                np.hypot(within, np.sqrt(share * (1 - share)) * gap),
-            ),
-        }
         if self.how == "squash":
+            share = n_new / np.maximum(self.n_known_, 1)
             center, tail = shift + factor * past.center_, factor * past.tail_
-            merged["center_"] = center, center + share * (self.center_ - center)
+            both = center + share * (self.center_ - center)
+            only_one = [n_new == 0, n_past == 0]
+            self.center_ = np.select(only_one, [center, self.center_], both)
             both = tail + share * (self.tail_ - tail)
-            both = np.where(self.tail_ == 0, tail, both)
-            merged["tail_"] = tail, np.where(tail == 0, self.tail_, both)
-        for name, (before, both) in merged.items():
-            now = np.where(self.n_known_ == 0, before, getattr(self, name))
-            setattr(self, name, np.where((share == 0) | (share == 1), now, both))
-        self.n_known_ = n_known
+            no_tail = [self.tail_ == 0, tail == 0]
+            both = np.select(no_tail, [tail, self.tail_], both)
+            self.tail_ = np.select(only_one, [tail, self.tail_], both)
 
     def transform(self, X):
         """Return the scaled data in single precision, with NaN in missing cells."""
@@ -207,7 +252,6 @@ def _center_and_tail(X):
     left out, so that absurd ones do not set their own standard. Zero for constant
     columns. Whether there are several distances but zero is returned as well.
     """
-    X = _sampled(X)
     missing = np.isnan(X)
     median = _median(X)
     distances = np.abs(X - median)
@@ -226,9 +270,8 @@ def _center_and_tail(X):
     return median, far * np.minimum(heaviness, MAX_HEAVINESS), least < most
 
 
-def _clipped(X):
-    """Clip extreme values in place, but not in columns that are mostly one value."""
-    sample = _sampled(X)
+def _limits(sample):
+    """Return where to clip extreme values: not in columns that are mostly one value."""
     quantile = np.quantile
     missing = np.isnan(sample)
     if missing.any():
@@ -236,12 +279,24 @@ def _clipped(X):
     low, median, high = quantile(sample, [0.25, 0.5, 0.75], axis=0)
     reach = REACH * (high - low) / 1.349  # quartiles of the normal distribution
     reach[reach == 0] = np.inf
-    return np.clip(X, median - reach, median + reach, out=X)
+    return median - reach, median + reach
 
 
-def _sampled(X):
-    """Return the rows that quantiles are taken from."""
-    return X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
+def _pooled(past, new):
+    """Pool the numbers, means and spreads of the known cells of two parts."""
+    (n_past, past_mean, past_spread), (n_new, mean, spread) = past, new
+    n_known = n_past + n_new
+    share = n_new / np.maximum(n_known, 1)
+    gap = mean - past_mean
+    # The root of a sum of squares, which themselves need not be a float64.
+    within = np.hypot(np.sqrt(1 - share) * past_spread, np.sqrt(share) * spread)
+    both = past_mean + share * gap, np.hypot(within, np.sqrt(share * (1 - share)) * gap)
+    only_one = [n_new == 0, n_past == 0]
+    return (
+        n_known,
+        np.select(only_one, [past_mean, mean], both[0]),
+        np.select(only_one, [past_spread, spread], both[1]),
+    )
 
 
 def _median(X):

@@ -32,6 +32,7 @@ class ThresholdMixin(OutlierMixin):
 
     offset_: float
     training_scores_: NDArray[np.float64]
+    training_rows_: NDArray[np.intp] | None = None  # all
 
     @abstractmethod
     def fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -58,6 +59,8 @@ class ThresholdMixin(OutlierMixin):
             +1 for inliers, -1 for outliers.
         """
         self.fit(X, y)
+        if self.training_rows_ is not None:
+            return self.predict(X)
         return np.where(self.training_scores_ < self.offset_, -1, 1)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:

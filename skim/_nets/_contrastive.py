@@ -5,7 +5,6 @@ from torch.nn import functional
 
 from skim._nets._memory import Layout
 from skim._nets._run import Adam, NonFiniteLossError
-from skim._nets._scoring import in_chunks
 
 LAYERS = ("hidden_1", "hidden_2", "code")
 EXACT = "donot_use_mm_for_euclid_dist"  # the distance of equal rows is exactly 0
@@ -164,7 +163,8 @@ def encode(X, layers):
     """
     for start in range(0, len(X), CHUNK_SIZE):
         rows = X[start : start + CHUNK_SIZE]
-        x = in_chunks(rows, CHUNK_SIZE)[0]
+        x = torch.nn.functional.pad(rows, (0, 0, 0, CHUNK_SIZE - len(rows)))
+        x = x.T.contiguous()
         for place, (weight, bias) in enumerate(layers):
             x = torch.relu(x) if place else x
             x = torch.addmm(bias.unsqueeze(1), weight, x)

@@ -24,8 +24,11 @@ _local = threading.local()
 
 
 @contextlib.contextmanager
-def compute(n_threads):
+def compute(n_threads=1):
     """Run without gradients on `n_threads` threads, and restore torch's settings.
+
+    More than one thread can be slow for small operations, and very slow where the
+    processors are busy: the threads that are done wait for the others without sleeping.
 
     The context can be entered by several threads at once, and more than once by the
     same thread. The last one to leave restores what torch had before the first came.

@@ -25,7 +25,8 @@ class Run:
         Changed in place.
     optimiser : Adam or GradientDescent
         Of the weights.
-    X : Tensor of shape (n, p)
+    X : Tensor of shape (n, p) or ScaledTable
+        A table is read row by row, and never held as a whole.
     generator : torch.Generator
         Source of the order of the rows and of the latent noise.
     noise : Tensor of shape (M, L, K) or None, default=None
@@ -47,11 +48,12 @@ class Run:
 
     def __init__(self, shape, weights, optimiser, X, generator, noise=None):
         self.network = shape.stack(weights, generator)
-        self.network.has_gaps = bool(X.isnan().any())
+        is_tensor = torch.is_tensor(X)
+        self.network.has_gaps = bool(X.isnan().any()) if is_tensor else X.has_gaps()
         self.optimiser = optimiser
         self.noise = noise
         self.n_rows = len(X)
-        self.device = X.device
+        self.device = weights.device
         self.n_updates = 0
         self.n_epochs = 0
         self.carried = {}
@@ -60,7 +62,7 @@ class Run:
         self.stages = None
         self._stream = RowStream(X, len(weights), generator)
         self._grad = torch.empty_like(weights)
-        self._workspace = Workspace(X.device)
+        self._workspace = Workspace(weights.device)
 
     def update(self, batch_size, weigh=None, grad=None):
         """Take one optimiser step on the next batch.
@@ -157,20 +159,23 @@ class Run:
 
     def draw_rows(self, size):
         """Draw rows to watch, of shape (p, size), or all of them if there are fewer."""
-        X, generator = self._stream.X, self._stream.generator
-        order = torch.randperm(len(X), generator=generator, device=X.device)
-        return X[order[:size]].T.contiguous()
+        generator = self._stream.generator
+        order = torch.randperm(self.n_rows, generator=generator, device=self.device)
+        return self._stream.read(order[:size]).T.contiguous()
 
     def draw_points(self, size):
         """Draw points, of shape (p, size), uniformly from the box around all rows."""
         X, generator = self._stream.X, self._stream.generator
         # Columns without any value have none in the points either.
-        low = X.nan_to_num(nan=math.inf).amin(0).unsqueeze(1)
-        high = X.nan_to_num(nan=-math.inf).amax(0).unsqueeze(1)
+        if torch.is_tensor(X):
+            low = X.nan_to_num(nan=math.inf).amin(0)
+            high = X.nan_to_num(nan=-math.inf).amax(0)
+        else:
+            low, high = (as_tensor(end, self.device) for end in X.box())
         share = torch.rand(
-            X.shape[1], size, generator=generator, dtype=X.dtype, device=X.device
+            len(low), size, generator=generator, dtype=low.dtype, device=self.device
         )
-        return torch.lerp(low, high, share)
+        return torch.lerp(low.unsqueeze(1), high.unsqueeze(1), share)
 
     def draw_keys(self, size):
         """Draw random numbers in [0, 1)."""
@@ -243,7 +248,7 @@ class RowStream:
 
     Parameters
     ----------
-    X : Tensor of shape (n, p)
+    X : Tensor of shape (n, p) or ScaledTable
     n_members : int
     generator : torch.Generator
     """
@@ -258,19 +263,21 @@ class RowStream:
         """Return the next batch, of shape (M, p, size); `size` is at most n."""
         n_rows = len(self.X)
         if self._position + size > n_rows:
-            self._orders = torch.stack(
-                [
-                    torch.randperm(
-                        n_rows, generator=self.generator, device=self.X.device
-                    )
-                    for _ in range(self.n_members)
-                ]
+            self._orders = torch.empty(
+                self.n_members, n_rows, dtype=torch.int64, device=self.generator.device
             )
+            for order in self._orders:
+                torch.randperm(n_rows, generator=self.generator, out=order)
             self._position = 0
-        rows = self._orders[:, self._position : self._position + size]
+        batch = self.read(self._orders[:, self._position : self._position + size])
         self._position += size
-        batch = torch.nn.functional.embedding(rows, self.X)
         return batch.transpose(1, 2).contiguous()
+
+    def read(self, places):
+        """Return rows, of shape (*places.shape, p)."""
+        if torch.is_tensor(self.X):
+            return torch.nn.functional.embedding(places, self.X)
+        return as_tensor(self.X.values(places.cpu().numpy()), places.device)
 
     def export(self):
         """Return the position in the stream."""

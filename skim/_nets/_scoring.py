@@ -1,5 +1,7 @@
 """Losses of rows under kept snapshots."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import torch
 
@@ -7,12 +9,24 @@ from skim._nets._memory import Workspace, as_tensor, device_or_cpu
 
 # Rows per chunk are chosen so that a layer of all members stays in the cache.
 CHUNK_ELEMENTS = 2**18
+MIN_CHUNKS_PER_THREAD = 4
 
 
 def snapshot_losses(
-    shape, weights, statistics, noise, rows, *, device="cpu", member_weights=None
+    shape,
+    weights,
+    statistics,
+    noise,
+    rows,
+    *,
+    device="cpu",
+    member_weights=None,
+    n_threads=1,
 ):
     """Yield the losses of rows under each snapshot in turn, as arrays.
+
+    Rows pass in chunks of a fixed size, the last one padded, which keeps the arithmetic
+    of a row the same wherever it stands and however many rows come with it.
 
     Parameters
     ----------
@@ -27,6 +41,9 @@ def snapshot_losses(
     member_weights : ndarray of shape (S, M), default=None
         If given, what each feature adds to the losses is yielded instead, summed over
         the members with these weights.
+    n_threads : int, default=1
+        Number of threads that share the chunks. They sleep while they wait for each
+        other, as torch's own threads do not.
 
     Yields
     ------
@@ -37,41 +54,32 @@ def snapshot_losses(
     n_members, n_samples = weights.shape[1], 1 if noise is None else noise.shape[2]
     size = CHUNK_ELEMENTS // (n_members * n_samples * shape.widest)
     size = max(64, min(2048, size // 64 * 64))  # whole vector registers
-    chunks = in_chunks(as_tensor(rows, device), size)
-    workspace = Workspace(device)
-    for s in range(len(weights)):
-        state = (as_tensor(part[s], device) for part in (weights, statistics))
-        folded = shape.fold(*state, noise)
-        if member_weights is None:
-            parts = [shape.losses(folded, x, workspace) for x in chunks]
-        else:
-            share = as_tensor(member_weights[s], device)
-            parts = []
-            for x in chunks:
-                _, terms = shape.losses(folded, x, workspace, terms=True)
-                parts.append(torch.tensordot(share, terms, dims=1))
-        found = torch.cat(parts, dim=1)[:, : len(rows)].cpu().numpy()
-        found = found.astype(np.float64)
-        yield found if member_weights is None else found.T
+    rows = as_tensor(rows, device)
+    padded = torch.nn.functional.pad(rows, (0, 0, 0, -len(rows) % size))
+    chunks = padded.unflatten(0, (-1, size)).transpose(1, 2).contiguous()
+    n_threads = max(1, min(n_threads, len(chunks) // MIN_CHUNKS_PER_THREAD))
+    spans = chunks.tensor_split(n_threads)
+    workspaces = [Workspace(device) for _ in spans]
 
+    @torch.inference_mode()  # which each thread has to enter
+    def losses_of(span, workspace):
+        parts = []
+        for x in span:
+            found = shape.losses(folded, x, workspace, terms=share is not None)
+            if share is not None:
+                found = torch.tensordot(share, found[1], dims=1)
+            parts.append(found)
+        return torch.cat(parts, dim=1)
 
-def in_chunks(X, size):
-    """Cut rows into transposed chunks of one fixed size, the last one padded.
-
-    Fixed shapes keep the arithmetic of a row the same wherever it stands and
-    however many rows come with it.
-
-    Parameters
-    ----------
-    X : Tensor of shape (n, p)
-    size : int
-
-    Returns
-    -------
-    chunks : Tensor of shape (n_chunks, p, size)
-    """
-    n_rows, n_features = X.shape
-    n_chunks = -(-n_rows // size)
-    padded = X.new_zeros(n_chunks * size, n_features)
-    padded[:n_rows] = X
-    return padded.view(n_chunks, size, n_features).transpose(1, 2).contiguous()
+    with ThreadPoolExecutor(n_threads) as executor:
+        in_turn = map if n_threads == 1 else executor.map
+        for s in range(len(weights)):
+            state = (as_tensor(part[s], device) for part in (weights, statistics))
+            folded = shape.fold(*state, noise)
+            share = None
+            if member_weights is not None:
+                share = as_tensor(member_weights[s], device)
+            parts = list(in_turn(losses_of, spans, workspaces))
+            found = torch.cat(parts, dim=1)[:, : len(rows)].cpu().numpy()
+            found = found.astype(np.float64)
+            yield found if member_weights is None else found.T

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 
-from skim._utils import FLOAT32_MAX, finite, sum_members
+from skim._utils import FLOAT32_MAX, finite
 
 STATE = ("weights", "statistics")  # of a network
 
@@ -68,11 +68,8 @@ def keep_stages(detector, log, rows):
     """Make the recorded stages an attribute of the detector."""
     detector._stages = stages = log.export()
     if detector.normalize_losses:
-        ranges = [
-            member_ranges(_losses_at(detector, stage, rows.values))
-            for stage in range(len(stages["index"]))
-        ]
-        stages["ranges"] = np.array(ranges)
+        every = _with_states(detector, slice(None))
+        stages["ranges"] = np.array(every._ranges(rows))
 
 
 def staged_scores(detector, rows, stages=None, *, raw=False):
@@ -90,27 +87,23 @@ def staged_scores(detector, rows, stages=None, *, raw=False):
             if k - 1 in totals and np.array_equal(index[k], index[k - 1]):
                 totals[k] = totals[k - 1]
             else:
-                losses = _losses_at(detector, k, rows.values, rescale=True)
-                totals[k] = sum_members(losses)
+                totals[k] = sum(_losses_at(detector, k, rows))
         # Later stages never look back further than this one.
         for k in [k for k in totals if k < kept[0]]:
             del totals[k]
-        total = np.zeros(len(rows.values))
-        for k in kept:
-            total += totals[k]
+        total = sum(totals[k] for k in kept)
         scores = total / -(len(kept) * index.shape[1])
-        if rows.missing is not None or rows.far is not None:
-            scores = _completed_at(detector, kept, scores, rows)
+        _complete_at(detector, kept, scores, rows)
         yield scores if raw else finite(scores, nan=-FLOAT32_MAX)
 
 
-def _completed_at(detector, kept, scores, rows):
+def _complete_at(detector, kept, scores, rows):
     """Add what missing and far cells account for, as if training had ended there."""
     earlier = _with_states(detector, kept)
-    if rows.missing is not None:
-        sample = detector._sample
-        earlier._learn_typical(sample, earlier._network_scores(sample))
-    return earlier._completed(scores, rows)
+    if any(part.missing is not None for _, part in rows):
+        earlier._learn_typical()
+    for block, part in rows:
+        scores[block] = earlier._completed(scores[block], part)
 
 
 def _with_states(detector, kept):
@@ -123,14 +116,14 @@ def _with_states(detector, kept):
     return earlier
 
 
-def _losses_at(detector, stage, values, rescale=False):
-    """Return the losses of scaled rows, (M, n), at the end of a stage."""
+def _losses_at(detector, stage, rows):
+    """Return the losses of rows, (M, n), at the end of a stage."""
     stages = detector._stages
     members = stages["index"][stage]
-    losses = detector._losses(values, *(stages[k][members] for k in STATE))
-    if rescale and "ranges" in stages:
-        return rescaled(losses, stages["ranges"][stage])
-    return losses
+    state = [stages[k][members] for k in STATE]
+    parts = [detector._losses(part.values, *state) for _, part in rows]
+    losses = np.concatenate(parts, axis=1)
+    return rescaled(losses, stages["ranges"][stage]) if "ranges" in stages else losses
 
 
 def detector_at(detector, epochs, rows):
@@ -141,8 +134,8 @@ def detector_at(detector, epochs, rows):
     detector : IMDetector
         Trained, with its stages kept.
     epochs : int
-    rows : ScaledRows
-        The training data.
+    rows : ScaledTable or list
+        The training data, or its blocks.
     """
     stage = stage_after(detector, epochs)
     kept = detector._kept_stages(stage)
@@ -177,12 +170,6 @@ def stage_after(detector, epochs):
     """Return the stage with which a training run of `epochs` epochs ends."""
     ends = detector.history_["epoch"]
     return int(np.searchsorted(ends, epochs, side="right")) - 1
-
-
-def member_ranges(losses):
-    """Return the minimum and the width, 1 where it is 0, of each member's losses."""
-    width = np.ptp(losses, axis=1)
-    return np.stack([losses.min(axis=1), np.where(width > 0, width, 1.0)])
 
 
 def rescaled(losses, ranges):

@@ -320,12 +320,14 @@ def detect(
         _work.check_named(table, id=ids, keep=keep)
         model = _work.new_model(**parameters)
         _work.fit(model, table, talk)
+        fitted = model[-1]
+        is_sample = fitted.training_rows_ is not None
         results = _work.find_results(
             model,
             table,
             talk,
             columns=_work.row_columns(table, model[0], ids=ids, keep=keep),
-            scores=model[-1].training_scores_,
+            scores=None if is_sample else fitted.training_scores_,
             top=top,
             n_reasons=reasons,
             jobs=jobs,

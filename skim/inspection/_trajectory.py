@@ -185,12 +185,14 @@ class _Recorder:
             "separation": separation(thinned(losses)),
             "quantiles": np.quantile(losses, QUANTILES),
         }
-        if self.is_outlier is not None:
-            inliers, outliers = losses[~self.is_outlier], losses[self.is_outlier]
+        is_outlier, rows = self.is_outlier, self.detector.training_rows_
+        if is_outlier is not None:
+            is_outlier = is_outlier if rows is None else is_outlier[rows]
+            inliers, outliers = losses[~is_outlier], losses[is_outlier]
             entry["inlier_quantiles"] = np.quantile(inliers, QUANTILES)
             entry["outlier_quantiles"] = np.quantile(outliers, QUANTILES)
-            entry["auroc"] = roc_auc_score(self.is_outlier, losses)
-            entry["auprc"] = average_precision_score(self.is_outlier, losses)
+            entry["auroc"] = roc_auc_score(is_outlier, losses)
+            entry["auprc"] = average_precision_score(is_outlier, losses)
         if self.store_losses:
             entry["losses"] = losses.astype(np.float32)
         return entry

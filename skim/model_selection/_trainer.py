@@ -5,7 +5,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection._validation import _score
@@ -14,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from skim import _nets as nets
 from skim._detectors._base import VALIDATION, DivergedError, IMDetector
-from skim._detectors._scaling import ScaledRows
+from skim._detectors._scaling import ScaledRows, ScaledTable
 from skim._training._stages import detector_at, stage_after, staged_scores
 from skim._utils import FLOAT32_MAX, evenly_spaced, finite
 
@@ -79,9 +78,9 @@ class EpochTrainer(BaseEstimator):
         detector._validate_params()
         self.rows_ = detector._fit(X, y, finish=False, **params)
         self.detector_ = detector
-        sample = evenly_spaced(len(self.rows_.values), MAX_CHECKED_ROWS)
-        sample = ScaledRows(self.rows_.values[sample], None, None)
-        checked = self._staged_scores(sample)
+        places = evenly_spaced(len(detector._sample), MAX_CHECKED_ROWS)
+        sample = ScaledRows(detector._sample[places], None, None)
+        checked = self._staged_scores([(slice(None), sample)])
         self.is_finite_ = {e: np.isfinite(s).all() for e, s in checked.items()}
 
     def _fit_each(self, X, y, **params):
@@ -105,7 +104,7 @@ class EpochTrainer(BaseEstimator):
             X = self.preparation_.transform(X)
         detector = self.detector_
         valid = validate_data(detector, X, reset=False, **VALIDATION)
-        rows = detector._scaler.scale(valid)
+        rows = ScaledTable(detector._scaler, valid)
         for epochs, scores in self._staged_scores(rows).items():
             error = None if self.is_finite_[epochs] else detector._diverged()
             yield epochs, error or finite(scores, nan=-FLOAT32_MAX)
@@ -119,7 +118,7 @@ class EpochTrainer(BaseEstimator):
             if not self.is_finite_[epochs]:
                 yield epochs, self.detector_._diverged()
                 continue
-            with nets.compute(effective_n_jobs(self.detector_.n_jobs)):
+            with nets.compute():
                 detector = detector_at(self.detector_, epochs, self.rows_)
             detector.set_params(**self.params_ | {"epochs": epochs})
             if not detector.store_stages:
@@ -135,7 +134,7 @@ class EpochTrainer(BaseEstimator):
     def _staged_scores(self, rows):
         stages = {e: stage_after(self.detector_, e) for e in self.epochs}
         distinct = sorted(set(stages.values()))
-        with nets.compute(effective_n_jobs(self.detector_.n_jobs)):
+        with nets.compute():
             scores = list(staged_scores(self.detector_, rows, distinct, raw=True))
         by_stage = dict(zip(distinct, scores, strict=True))
         return {epochs: by_stage[stage] for epochs, stage in stages.items()}

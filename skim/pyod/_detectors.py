@@ -115,7 +115,10 @@ class PyODIMDetector(BaseDetector):
         # With labels, PyOD would take their number of classes in predict_proba.
         self._set_n_classes(None)
         self.detector_ = detector
-        self.decision_scores_ = -detector.training_scores_
+        if detector.training_rows_ is None:
+            self.decision_scores_ = -detector.training_scores_
+        else:
+            self.decision_scores_ = -detector.score_samples(X)
         self._process_decision_scores()
         return self
 

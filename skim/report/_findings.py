@@ -21,7 +21,9 @@ LEVELS = (0.5, 0.75, 0.9, 0.97, 0.99)  # quantiles at which the map changes colo
 
 def is_training_data(detector, losses):
     """Whether these are the losses of the training data, in its order."""
-    trained = -detector.training_scores_
+    trained, rows = -detector.training_scores_, detector.training_rows_
+    if rows is not None:  # of a large table
+        losses = losses[rows[rows < len(losses)]]
     return len(losses) == len(trained) and np.allclose(losses, trained, rtol=1e-5)
 
 
@@ -55,7 +57,7 @@ def blame(case, top):
     """Find the cells to blame for the losses of the top rows."""
     detector, scaler = case.detector, case.detector._scaler
     rows = _safe_indexing(case.features, top)
-    scaled = detector._scaled(rows).values
+    scaled = detector._scaled(rows).values()
     relative = detector.explain(rows, relative=True)
     with np.errstate(over="ignore", invalid="ignore"):  # of values near 1e308
         expectations = CellExpectations(scaler, detector._sample)
@@ -254,7 +256,7 @@ def map_of(case, losses, flagged, order, n_top):
     if n > N_DOTS:
         sample = np.random.default_rng(0).choice(n, N_DOTS, replace=False)
     shown = np.union1d(sample, top)
-    rows = case.detector._scaled(_safe_indexing(case.features, shown)).values
+    rows = case.detector._scaled(_safe_indexing(case.features, shown)).values()
     rows = np.where(np.isnan(rows), case.detector._scaler.fill_, rows)
     points, variance = _components(rows, np.isin(shown, sample))
     place = np.empty(n, dtype=np.intp)

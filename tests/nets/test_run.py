@@ -11,10 +11,11 @@ from skim._nets import (
     NonFiniteLossError,
     Run,
     StackedAutoencoder,
+    _scoring,
     low_loss_weights,
 )
 from skim._nets._run import RowStream
-from skim._nets._scoring import in_chunks
+from skim._nets._scoring import snapshot_losses
 
 ACTIVATIONS = {
     "tanh": torch.tanh,
@@ -107,13 +108,33 @@ def test_a_batch_never_holds_a_row_twice(size):
         assert len(stream.take(size).unique()) == size
 
 
-def test_chunks_are_padded_and_lose_nothing():
-    X = torch.randn(10, 3, generator=generator())
-    chunks = in_chunks(X, 4)
-    assert chunks.shape == (3, 3, 4)
-    back = chunks.transpose(1, 2).reshape(12, 3)
-    assert torch.equal(back[:10], X)
-    assert (back[10:] == 0).all()
+@pytest.mark.parametrize("of_features", [False, True])
+def test_losses_depend_neither_on_other_rows_nor_on_threads(monkeypatch, of_features):
+    monkeypatch.setattr(_scoring, "CHUNK_ELEMENTS", 1)  # 64 rows per chunk
+    shape = AutoencoderShape(3, 4, "tanh")
+    weights = torch.stack([shape.weights.uniform(2, generator()) for _ in range(3)])
+    weights = weights.numpy()
+    statistics = np.empty((3, 2, 0), dtype=np.float32)
+    rows = torch.randn(1000, 3, generator=generator()).numpy()
+    shares = np.ones((3, 2), dtype=np.float32) if of_features else None
+
+    def losses(rows, n_threads):
+        found = snapshot_losses(
+            shape,
+            weights,
+            statistics,
+            None,
+            rows,
+            member_weights=shares,
+            n_threads=n_threads,
+        )
+        return np.stack([part if of_features else part.T for part in found])
+
+    expected = losses(rows, 1)
+    assert expected.shape == (3, 1000, 3 if of_features else 2)
+    for n_threads in (2, 3, 50):
+        assert np.array_equal(losses(rows, n_threads), expected)
+    assert np.array_equal(losses(rows[90:100], 1), expected[:, 90:100])
 
 
 @pytest.mark.parametrize("quantile", [0.0, 0.5, 0.92, 1.0])

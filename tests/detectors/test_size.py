@@ -1,0 +1,166 @@
+"""Tables of any size: blocks, samples, memory and threads."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from skim import ALTBIDetector, IMAutoencoderDetector
+from skim._detectors import _base, _scaling
+from skim.inspection import trajectory
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Call tables of more than 1,000 rows large, and sample 500 of their rows."""
+    monkeypatch.setattr(_base, "MAX_ROWS", 1000)
+    monkeypatch.setattr(_base, "N_SAMPLED_ROWS", 500)
+    X = np.random.default_rng(0).normal(size=(3000, 4)).astype(np.float32)
+    X[::50] *= 4
+    return X
+
+
+def table_with_gaps_and_far_cells():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 5)) @ rng.normal(size=(5, 5))
+    X[rng.random(X.shape) < 0.05] = np.nan
+    X[[3, 300, 650], [0, 2, 4]] = 1e4
+    return X
+
+
+def quick(cls=ALTBIDetector, **params):
+    return cls(**{"epochs": 8, "random_state": 0} | params)
+
+
+def in_small_blocks(monkeypatch):
+    monkeypatch.setattr(_scaling, "BLOCK_CELLS", 5 * 64)
+    monkeypatch.setattr(_base, "MAX_KEPT_CELLS", 0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        quick,
+        lambda: quick(IMAutoencoderDetector),
+        lambda: quick(stopping="mass_volume", store_stages=True),
+        lambda: ALTBIDetector.paper(
+            epochs=3, n_importance=2, random_state=0, store_stages=True
+        ),
+    ],
+)
+def test_scores_do_not_depend_on_blocks(monkeypatch, make):
+    X = table_with_gaps_and_far_cells()
+    whole = make().fit(X)
+    explained = whole.explain(X)
+    stages = list(whole.staged_score_samples(X)) if whole.store_stages else []
+    in_small_blocks(monkeypatch)
+    parts = make().fit(X)
+    np.testing.assert_allclose(parts.training_scores_, whole.training_scores_, 1e-6)
+    np.testing.assert_allclose(parts.offset_, whole.offset_, 1e-6)
+    np.testing.assert_array_equal(parts.score_samples(X), parts.training_scores_)
+    # Under the same weights, nothing is rounded differently.
+    np.testing.assert_array_equal(whole.score_samples(X), whole.training_scores_)
+    np.testing.assert_array_equal(whole.explain(X), explained)
+    for expected, found in zip(stages, whole.staged_score_samples(X), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_scaler_learns_the_same_from_blocks(monkeypatch):
+    X = table_with_gaps_and_far_cells()
+    X[:200, 1] = np.nan  # more than a block
+    whole = _scaling.InputScaler("squash", far_loss=1.0).fit(X)
+    in_small_blocks(monkeypatch)
+    parts = _scaling.InputScaler("squash", far_loss=1.0).fit(X)
+    np.testing.assert_array_equal(parts.n_known_, whole.n_known_)
+    for name in ("mean_", "spread_", "std_", "center_", "tail_"):
+        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), 1e-12)
+
+
+def test_partial_fit_reads_a_table_in_blocks(monkeypatch):
+    X = table_with_gaps_and_far_cells()
+    whole = quick().partial_fit(X[:400]).partial_fit(X[400:])
+    in_small_blocks(monkeypatch)
+    parts = quick().partial_fit(X[:400]).partial_fit(X[400:])
+    np.testing.assert_allclose(parts.training_scores_, whole.training_scores_, 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_table_is_copied_as_a_whole(monkeypatch, tmp_path, dtype):
+    X = np.random.default_rng(0).normal(size=(20_000, 200)).astype(dtype)
+    np.save(tmp_path / "table.npy", X)
+    mapped = np.load(tmp_path / "table.npy", mmap_mode="r")
+    monkeypatch.setattr(_base, "MAX_KEPT_CELLS", 2**14)
+    monkeypatch.setattr(_scaling, "BLOCK_CELLS", 2**14)
+    monkeypatch.setattr(_scaling, "MAX_ROWS_FOR_QUANTILES", 200)
+    monkeypatch.setattr(_base, "N_TYPICAL_ROWS", 100)
+    detector = quick(
+        n_estimators=1, epochs=2, updates_per_epoch=1, stopping=None, max_width=8
+    )
+    tracemalloc.start()
+    try:
+        detector.fit(mapped).score_samples(mapped)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < X.nbytes / 4
+    np.testing.assert_array_equal(detector.score_samples(X), detector.training_scores_)
+
+
+def test_a_sample_stands_for_a_large_table(large):
+    detector = quick(contamination=0.1).fit(large)
+    rows = detector.training_rows_
+    assert len(np.unique(rows)) == 500
+    assert rows.max() < 3000
+    scores = detector.score_samples(large)
+    np.testing.assert_array_equal(detector.training_scores_, scores[rows])
+    error = 2 * np.sqrt(0.1 * 0.9 / 500)
+    assert np.mean(scores < detector.offset_) == pytest.approx(0.1, abs=error)
+    np.testing.assert_array_equal(quick().fit(large).training_rows_, rows)
+    assert not np.array_equal(quick(random_state=1).fit(large).training_rows_, rows)
+    # Scaling sees every row.
+    low = 2 * detector._scaler.half_min_
+    np.testing.assert_array_equal(low, large.min(axis=0))
+
+
+def test_all_rows_of_a_smaller_table_are_scored(large):
+    detector = quick().fit(large)
+    detector.fit(large[:1000])
+    assert detector.training_rows_ is None
+    assert detector.training_scores_.shape == (1000,)
+
+
+def test_fit_predict_labels_every_row_of_a_large_table(large):
+    detector = quick()
+    labels = detector.fit_predict(large)
+    np.testing.assert_array_equal(labels, detector.predict(large))
+
+
+def test_a_resumed_run_keeps_its_sample(large):
+    resumed = quick(warm_start=True, random_state=None).fit(large)
+    rows = resumed.training_rows_
+    resumed.set_params(epochs=12).fit(large)
+    np.testing.assert_array_equal(resumed.training_rows_, rows)
+    expected = quick(epochs=12).fit(large).training_scores_
+    resumed = quick(warm_start=True).fit(large).set_params(epochs=12).fit(large)
+    np.testing.assert_array_equal(resumed.training_scores_, expected)
+
+
+def test_partial_fit_after_a_large_table_forgets_its_sample(large):
+    detector = quick().fit(large).partial_fit(large[:100])
+    assert detector.training_rows_ is None
+
+
+def test_trajectory_of_a_large_table_compares_the_labels_of_its_sample(large):
+    is_outlier = np.arange(len(large)) % 50 == 0
+    path = trajectory(quick(), large, is_outlier, store_losses=True)
+    assert path.losses.shape[1] == 500
+    assert path.auroc[-1] > 0.6
+
+
+def test_scores_do_not_depend_on_the_number_of_threads(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(20_000, 4))
+    one = quick().fit(X)
+    two = quick(n_jobs=2).fit(X)
+    np.testing.assert_array_equal(two.training_scores_, one.training_scores_)
+    np.testing.assert_array_equal(two.weights_, one.weights_)
+    np.testing.assert_array_equal(two.explain(X[:15_000]), one.explain(X[:15_000]))
