@@ -40,8 +40,8 @@ def in_small_blocks(monkeypatch):
 @pytest.mark.parametrize(
     "make",
     [
-        quick,
-        lambda: quick(IMAutoencoderDetector),
+        lambda: quick(store_stages=True),
+        lambda: quick(IMAutoencoderDetector, store_stages=True),
         lambda: quick(stopping="mass_volume", store_stages=True),
         lambda: ALTBIDetector.paper(
             epochs=3, n_importance=2, random_state=0, store_stages=True
@@ -52,7 +52,7 @@ def test_scores_do_not_depend_on_blocks(monkeypatch, make):
     X = table_with_gaps_and_far_cells()
     whole = make().fit(X)
     explained = whole.explain(X)
-    stages = list(whole.staged_score_samples(X)) if whole.store_stages else []
+    stages = list(whole.staged_score_samples(X))
     in_small_blocks(monkeypatch)
     parts = make().fit(X)
     np.testing.assert_allclose(parts.training_scores_, whole.training_scores_, 1e-6)
@@ -86,13 +86,13 @@ def test_partial_fit_reads_a_table_in_blocks(monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_no_table_is_copied_as_a_whole(monkeypatch, tmp_path, dtype):
-    X = np.random.default_rng(0).normal(size=(20_000, 200)).astype(dtype)
+    X = np.random.default_rng(0).normal(size=(8000, 200)).astype(dtype)
     np.save(tmp_path / "table.npy", X)
     mapped = np.load(tmp_path / "table.npy", mmap_mode="r")
     monkeypatch.setattr(_base, "MAX_KEPT_CELLS", 2**14)
     monkeypatch.setattr(_scaling, "BLOCK_CELLS", 2**14)
-    monkeypatch.setattr(_scaling, "MAX_ROWS_FOR_QUANTILES", 200)
-    monkeypatch.setattr(_base, "N_TYPICAL_ROWS", 100)
+    monkeypatch.setattr(_scaling, "MAX_ROWS_FOR_QUANTILES", 100)
+    monkeypatch.setattr(_base, "N_TYPICAL_ROWS", 50)
     detector = quick(
         n_estimators=1, epochs=2, updates_per_epoch=1, stopping=None, max_width=8
     )
