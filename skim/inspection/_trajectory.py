@@ -127,7 +127,8 @@ def trajectory(
         as -1.
 
     store_losses : bool, default=False
-        Whether to keep the losses of all rows after every epoch.
+        Whether to keep the losses of all rows after every epoch; of more than a
+        million rows, those of the sample ``detector.training_rows_``.
 
     Returns
     -------
