@@ -45,7 +45,7 @@ from skim._utils import (
 N_TYPICAL_ROWS = 2048  # of the training data, kept to tell what is usual
 MAX_ROWS = 1_000_000  # beyond this, a sample stands for all but in scaling
 N_SAMPLED_ROWS = 200_000
-MAX_KEPT_CELLS = 2**21  # of a table that is scaled once for the whole training run
+MAX_KEPT_CELLS = 2**22  # of a table that is scaled once for the whole training run
 # Loss of a cell per length of its column's tail beyond the tail: about that of half the
 # range of a squashed column, under the smallest variance that a network can have.
 FAR_LOSS = 50.0
@@ -284,16 +284,25 @@ class IMDetector(
         weights, statistics = zip(*snapshots, strict=True)
         self.weights_, self._statistics = np.stack(weights), np.stack(statistics)
         self._loss_ranges = self._ranges(rows) if self.normalize_losses else []
-        self._learn_typical()
-        self.training_scores_ = self._scores(rows)
-        if not np.isfinite(self.training_scores_).all():
+        known = ((block, ScaledRows(part.values, None, None)) for block, part in rows)
+        scores = self._scores(known)
+        if not np.isfinite(scores).all():
             raise self._diverged()
+        self._learn_typical(scores[evenly_spaced(len(scores), N_TYPICAL_ROWS)])
+        for block, part in rows:
+            if part.missing is not None or part.far is not None:
+                scores[block] = self._completed(scores[block], part)
+        self.training_scores_ = scores
         self.offset_ = threshold(self.training_scores_, self.contamination)
 
-    def _learn_typical(self):
-        """Learn what is typical in the losses of the sample of the rows."""
-        rows = [(slice(None), ScaledRows(self._sample, None, None))]
-        scores = self._scores(rows)  # of the known cells
+    def _learn_typical(self, scores=None):
+        """Learn what is typical in the sample of the rows.
+
+        Their scores, of the known cells, are computed unless given.
+        """
+        if scores is None:
+            known = ScaledRows(self._sample, None, None)
+            scores = self._scores([(slice(None), known)])
         terms, known = self._contributions(self._sample), ~np.isnan(self._sample)
         n_known = np.maximum(known.sum(axis=0), 1)
         self.typical_contributions_ = terms.sum(axis=0) / n_known  # 0 where missing
