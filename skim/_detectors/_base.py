@@ -96,6 +96,7 @@ class IMDetector(
     _shape_name: str  # the class in `_nets` of the network's shape
     _fixed_params: tuple = ("n_estimators", "scaling")  # cannot change during a run
     _fixed_in_fit: tuple = ("stopping",)  # also fixed while `fit` is resumed
+    _needs_all_rows = False  # whether no sample can stand for a large table
     _entries_are_epochs = True  # whether the history has one entry per epoch
     warm_start = False  # whether `fit` may resume an earlier run
     normalize_losses = False  # whether losses are scaled before they are averaged
@@ -170,7 +171,7 @@ class IMDetector(
         self.device_ = nets.resolve_device(self.device)
         if past is None:
             self._set_up(X)
-        if len(X) > MAX_ROWS:
+        if len(X) > MAX_ROWS and not self._needs_all_rows:
             X = self._sampled(X, past)
         else:
             self.training_rows_ = None

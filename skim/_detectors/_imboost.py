@@ -160,8 +160,9 @@ class IMBoostDetector(LabelledDetector):
         random questions. Pass an int for reproducible scores.
 
     n_jobs : int, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-        context, -1 all processors.
+        Number of threads that score rows; training uses one. None means 1 unless in
+        a :obj:`joblib.parallel_config` context, -1 all processors. Scores do not
+        depend on it.
 
     device : str, default="cpu"
         Where to compute: any device of torch, or "auto" for a GPU if there is one.

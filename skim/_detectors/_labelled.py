@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 
@@ -31,6 +30,8 @@ class LabelledDetector(ALTBIDetector):
 
     Warning: this class should not be used directly. Use derived classes instead.
     """
+
+    _needs_all_rows = True  # labels and queries number them
 
     combine: bool
     warm_up: int | None
@@ -85,7 +86,7 @@ class LabelledDetector(ALTBIDetector):
     def _learn_labels(self, rows):
         """Score the training data with the same networks and with new labels."""
         snapshots = zip(self.weights_, self._statistics, strict=True)
-        with nets.compute(effective_n_jobs(self.n_jobs)):
+        with nets.compute():
             self._finish(rows, list(snapshots))
 
     def _train_networks(self, X, y):
@@ -98,11 +99,11 @@ class LabelledDetector(ALTBIDetector):
         if is_warm:
             self._past = end_of_warm_up
 
-    def _new_run(self, values, past=None):
-        run = super()._new_run(values, past)
+    def _new_run(self, rows, past=None):
+        run = super()._new_run(rows, past)
         self._label_seed = own_random_state(self.random_state).randint(2**31 - 1)
         if self.warm_up is not None and hasattr(self, "_questions"):  # in `fit`
-            run.boosting = Boosting(self, values)
+            run.boosting = Boosting(self, _values(rows))
         return run
 
     def _update(self, run, epoch):
@@ -129,9 +130,10 @@ class LabelledDetector(ALTBIDetector):
         losses = -self.training_scores_
         self._scale = loss_scale(losses)
         own = evidence(losses, self._scale)
-        classifier = fit_classifier(rows.values, own, labels, self._label_seed)
+        values = _values(rows)
+        classifier = fit_classifier(values, own, labels, self._label_seed)
         self.classifier_, self.label_weight_ = classifier, weight
-        self._odds = outlier_odds(classifier, rows.values, own)
+        self._odds = outlier_odds(classifier, values, own)
         self.training_scores_ = -combined(own, self._odds, weight)
         self.offset_ = threshold(self.training_scores_, self.contamination)
 
@@ -201,6 +203,15 @@ class LabelledDetector(ALTBIDetector):
         found = []
         for negated in scores:
             own = evidence(-negated, self._scale)
-            odds = outlier_odds(self.classifier_, rows.values, own)
+            parts = [
+                outlier_odds(self.classifier_, part.values, own[block])
+                for block, part in rows
+            ]
+            odds = np.concatenate(parts)
             found.append(-combined(own, odds, self.label_weight_))
         return found
+
+
+def _values(rows):
+    """Return the scaled values of all rows."""
+    return np.concatenate([part.values for _, part in rows])

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from skim import ALTBIDetector, IMAutoencoderDetector
+from skim import ALTBIDetector, IMAutoencoderDetector, IMBoostDetector
 from skim._detectors import _base, _scaling
 from skim.inspection import trajectory
 
@@ -120,6 +120,16 @@ def test_a_sample_stands_for_a_large_table(large):
     # Scaling sees every row.
     low = 2 * detector._scaler.half_min_
     np.testing.assert_array_equal(low, large.min(axis=0))
+
+
+def test_labels_take_all_rows_of_a_large_table(large):
+    labels = np.full(len(large), np.nan)
+    labels[:60] = np.arange(60) % 50 == 0
+    detector = quick(IMBoostDetector).fit(large, labels=labels)
+    assert detector.training_rows_ is None
+    np.testing.assert_array_equal(
+        detector.score_samples(large), detector.training_scores_
+    )
 
 
 def test_all_rows_of_a_smaller_table_are_scored(large):

@@ -112,7 +112,7 @@ def test_a_batch_never_holds_a_row_twice(size):
 def test_losses_depend_neither_on_other_rows_nor_on_threads(monkeypatch, of_features):
     monkeypatch.setattr(_scoring, "CHUNK_ELEMENTS", 1)  # 64 rows per chunk
     shape = AutoencoderShape(3, 4, "tanh")
-    weights = torch.stack([shape.weights.uniform(2, generator()) for _ in range(3)])
+    weights = torch.stack([shape.weights.draw(2, generator()) for _ in range(3)])
     weights = weights.numpy()
     statistics = np.empty((3, 2, 0), dtype=np.float32)
     rows = torch.randn(1000, 3, generator=generator()).numpy()
