@@ -14,6 +14,7 @@ STUDIES = (
     "search",
     "contrastive",
     "speed",
+    "scale",
     "path",
     "weights",
     "images",

@@ -11,6 +11,7 @@ from tests.benchmarks.commands import run_command
         ("accuracy", ["--data", "--topic", "--part", "--detector"]),
         ("contrastive", ["--data"]),
         ("judgement", ["--data", "--part"]),
+        ("scale", ["--step", "--data"]),
         ("images", ["--data", "--method", "--representation"]),
         ("stopping", ["--data", "--detector"]),
         ("tabpfn", ["--data", "--method", "--column"]),

@@ -1,0 +1,41 @@
+"""The study of size, on tables that are small."""
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.scale._data import make_part, make_table, write_parts
+from benchmarks.scale._steps import accuracy
+from tests.benchmarks.commands import run_command
+
+SMALL = ["--parquet-rows", 2000, "--part-rows", 500, "--columns", 4]
+
+
+def test_a_table_is_the_same_in_memory_and_in_parts(tmp_path):
+    table = make_table(1000, 3, part_rows=300)
+    folder = write_parts(tmp_path, 1000, 3, 300)
+    assert len(list(folder.iterdir())) == 4
+    np.testing.assert_array_equal(pd.read_parquet(folder), table)
+    assert table.dtype == np.float32
+    np.testing.assert_array_equal(make_part(1, 300, 3), table[300:600])
+
+
+def test_fits_in_memory_and_out_of_core_are_measured(tmp_path):
+    output = tmp_path / "results.csv"
+    options = ["--output", output, "--folder", tmp_path / "data", *SMALL]
+    run_command("scale", "--step", "memory", "--rows", 1000, *options)
+    told = run_command("scale", "--step", "parquet", *options)
+    found = pd.read_csv(output).set_index(["step", "quantity"])["value"]
+    assert found["memory", "fit"] > 0
+    assert found["parquet", "memory of all processes"] > 50
+    assert found["parquet", "scores and labels"] > 0
+    assert "scores and labels" in told
+    before = output.read_text()
+    run_command("scale", "--step", "parquet", *options)  # nothing is left to do
+    assert output.read_text() == before
+
+
+def test_a_sample_is_about_as_accurate(adbench):
+    found = {quantity: value for quantity, _, value in accuracy("cardio", 5000, 0)}
+    # It has fewer rows than the sample.
+    assert found["cardio: sample"] == found["cardio: whole table"] > 0.8
+    assert found["cardio: flagged by the sample"] < 0.2
