@@ -55,8 +55,11 @@ class Sample(NamedTuple):
         """Return a sample of at most `n_rows` of these rows."""
         if len(self.keys) <= n_rows:
             return self
-        order = np.lexsort((self.numbers, self.parts, self.keys))
-        chosen = np.sort(order[:n_rows])
+        limit = np.partition(self.keys, n_rows - 1)[n_rows - 1]
+        chosen = np.flatnonzero(self.keys <= limit)
+        if len(chosen) > n_rows:  # of equal keys, those in the first parts
+            places = self.numbers[chosen], self.parts[chosen], self.keys[chosen]
+            chosen = np.sort(chosen[np.lexsort(places)[:n_rows]])
         return self._replace(
             rows=take(self.rows, chosen),
             keys=self.keys[chosen],

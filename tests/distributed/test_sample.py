@@ -25,6 +25,16 @@ def test_the_order_of_merging_does_not_matter():
     assert (np.diff(whole.rows[:, 0]) > 0).all()
 
 
+def test_of_equal_keys_the_first_parts_count():
+    samples = [
+        sample._replace(keys=sample.keys // 2**61) for sample in samples_of(4, 9, 9)
+    ]
+    whole = merge(samples, 10)
+    turned = merge([merge(samples[:1:-1], 10), merge(samples[1::-1], 10)], 10)
+    assert len(whole.rows) == 10
+    np.testing.assert_array_equal(whole.rows, turned.rows)
+
+
 def test_keys_known_to_be_too_large_change_nothing():
     samples = samples_of(2, 100, 30)
     bound = int(samples[0].keys.max())
