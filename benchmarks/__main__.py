@@ -22,6 +22,7 @@ STUDIES = (
     "embedding_speed",
     "tabpfn",
     "tables",
+    "labels",
 )
 
 try:

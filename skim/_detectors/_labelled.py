@@ -47,7 +47,9 @@ class LabelledDetector(ALTBIDetector):
         self.labels_, self._questions = labels, questions
         try:
             if self._is_trained():
-                self._learn_labels(self._scaled(X))
+                rows, snapshots = self._scaled(X), (self.weights_, self._statistics)
+                with nets.compute():
+                    self._finish(rows, list(zip(*snapshots, strict=True)))
             else:
                 self._train_networks(X, y)
         except (TypeError, ValueError):
@@ -83,12 +85,6 @@ class LabelledDetector(ALTBIDetector):
         is_over = self.stopping is not None and self._is_over(criterion)
         return n_epochs == self.epochs or is_over
 
-    def _learn_labels(self, rows):
-        """Score the training data with the same networks and with new labels."""
-        snapshots = zip(self.weights_, self._statistics, strict=True)
-        with nets.compute():
-            self._finish(rows, list(snapshots))
-
     def _train_networks(self, X, y):
         is_warm = self.warm_start and self.warm_up is not None
         n_epochs = getattr(self, "_past", {}).get("n_epochs")
@@ -121,13 +117,18 @@ class LabelledDetector(ALTBIDetector):
         return super()._update(run, epoch)
 
     def _finish(self, rows, snapshots):
-        self.classifier_, self.label_weight_, self._odds = None, 0.0, None
         super()._finish(rows, snapshots)
+        self._network_losses = -self.training_scores_
+        self._learn_labels(rows)
+
+    def _learn_labels(self, rows):
+        """Combine the losses of the training data with a classifier of its labels."""
+        self.classifier_, self.label_weight_, self._odds = None, 0.0, None
         labels = getattr(self, "labels_", None)
         weight = 0.0 if labels is None else label_weight(labels)
         if not self.combine or weight == 0:
             return
-        losses = -self.training_scores_
+        losses = self._network_losses
         self._scale = loss_scale(losses)
         own = evidence(losses, self._scale)
         values = _values(rows)

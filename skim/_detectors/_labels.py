@@ -7,7 +7,7 @@ from sklearn.utils._missing import is_pandas_na
 
 from skim._training._mixture import fit_two_gaussians
 
-N_TREES = 100
+N_TREES = 50
 CHUNK_ROWS = 8192  # that go through the trees at once
 HALF_TRUST = 2  # labels of the rarer kind with which the classifier weighs one half
 ODDS_UNIT = 1.5  # evidence that a log-odds of 1 is worth

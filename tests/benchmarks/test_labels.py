@@ -1,0 +1,98 @@
+"""The study of what a few labels are worth."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.labels import _methods as methods
+from benchmarks.labels import mean_over_sources, some_tasks
+from benchmarks.labels._protocol import Exam
+from skim import IMBoostDetector
+from tests.benchmarks.commands import run_command
+
+
+@pytest.fixture
+def exam(table, is_outlier):
+    return Exam(table, is_outlier, seed=0)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Makes the detectors of the study quick."""
+    settings = {"epochs": 5, "n_estimators": 1}
+    monkeypatch.setattr(
+        methods,
+        "IMBoostDetector",
+        lambda **params: IMBoostDetector(**(settings | params)),
+    )
+
+
+def test_both_halves_have_outliers_and_one_is_asked_about(exam):
+    assert exam.is_outlier[exam.may_ask].sum() == 7
+    assert exam.is_outlier[~exam.may_ask].sum() == 8
+    assert sorted(exam.at_random) == np.flatnonzero(exam.may_ask).tolist()
+    assert exam.budgets == {"10": 10, "20": 20, "50": 50, "100": 100, "5%": 15}
+    assert exam.rounds() == [10, 15, 20, 35, 50, 75, 100]
+
+
+def test_only_the_other_half_is_scored(exam):
+    scores = np.where(exam.may_ask, ~exam.is_outlier, exam.is_outlier).astype(float)
+    rows = exam.at_random[:4]
+    (line, *_) = exam.results("mine", lambda size: (rows, scores))
+    assert line == ("mine", "10", 4, 1.0, 1.0, exam.is_outlier[rows].mean())
+
+
+def test_all_methods_ask_about_one_half_only(exam, quick, monkeypatch):
+    asked = []
+    results = Exam.results
+
+    def watched(self, method, by_budget):
+        asked.extend((method, size, by_budget(size)[0]) for size in exam.rounds()[::6])
+        return results(self, method, by_budget)
+
+    monkeypatch.setattr(Exam, "results", watched)
+    lines = list(methods.networks_and_forests(exam))
+    assert {line[0] for line in lines} >= {"ALTBI", "IMBoost", "forest", "time"}
+    for method, size, rows in asked:
+        assert exam.may_ask[rows].all()
+        assert len(set(rows)) == len(rows) == (0 if method == "ALTBI" else size)
+
+
+def test_sources_weigh_the_same():
+    part = pd.DataFrame(
+        {
+            "family": ["keel/wine", "keel/wine", "wine", "glass"],
+            "table": ["a", "b", "c", "d"],
+            "auprc": [0.2, 0.4, 0.5, 1.0],
+        }
+    )
+    assert mean_over_sources(part, ["auprc"])["auprc"] == pytest.approx(0.7)
+
+
+def test_the_command_leaves_out_rivals_that_are_not_installed(
+    own_data, tmp_path, quick, monkeypatch
+):
+    def missing(exam):
+        raise methods.MissingRivalError("coniferest")
+
+    monkeypatch.setitem(methods.GROUPS, "AADForest", missing)
+    output = tmp_path / "labels.csv"
+    command = ["labels", "--data", own_data[0], "--seeds", 1, "--output", output]
+    command += ["--group", "networks", "--group", "AADForest"]
+    text = run_command(*command)
+    assert "AADForest is left out: pip install coniferest" in text
+    assert "forest + score" in text
+    before = output.read_text()
+    assert before.count("IMBoost (random)") == 5
+    run_command(*command)
+    assert output.read_text() == before
+
+
+def test_some_tasks_of_each_family(own_data):
+    class Task:
+        def __init__(self, dataset, file):
+            self.dataset, self.file = dataset, file
+
+    tasks = [Task("keel/glass", str(i)) for i in range(5)] + [Task("wine", "wine")]
+    assert [t.file for t in some_tasks(tasks, 2)] == ["0", "2", "wine"]
+    assert some_tasks(tasks, None) == tasks
