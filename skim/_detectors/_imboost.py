@@ -188,12 +188,12 @@ class IMBoostDetector(LabelledDetector):
 
     classifier_ : ExtraTreesClassifier or None
         Predicts the labels, 1 for outliers, from the scaled features and one more
-        column, which is a function of the networks' loss. None without labels of both
-        kinds.
+        column, which is a function of the networks' loss. None without labels of
+        outliers.
 
     label_weight_ : float
         How much the classifier counts in the scores, from 0 to 1: ``k / (k + 2)`` with
-        `k` labels of the rarer kind.
+        `k` labels of the rarer kind, or of outliers if there are no others.
 
     history_ : dict of str to ndarray
         Record of the training run, with one element per epoch: "epoch", "update",
@@ -388,7 +388,8 @@ class IMBoostDetector(LabelledDetector):
 
         labels : array-like of shape (n_samples,), default=None
             1 for outliers, 0 for inliers, and NaN, None or ``pandas.NA`` where
-            unknown. Labels of one kind alone do not make a classifier.
+            unknown. If all are outliers, the classifier takes some rows with small
+            losses for inliers; if all are inliers, there is no classifier.
 
         Returns
         -------

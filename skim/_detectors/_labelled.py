@@ -18,6 +18,7 @@ from skim._detectors._labels import (
     label_weight,
     loss_scale,
     outlier_odds,
+    with_assumed_inliers,
 )
 from skim._detectors._verdict import threshold
 from skim._training._resume import check_fixed
@@ -124,11 +125,13 @@ class LabelledDetector(ALTBIDetector):
     def _learn_labels(self, rows):
         """Combine the losses of the training data with a classifier of its labels."""
         self.classifier_, self.label_weight_, self._odds = None, 0.0, None
-        labels = getattr(self, "labels_", None)
-        weight = 0.0 if labels is None else label_weight(labels)
-        if not self.combine or weight == 0:
+        if not self.combine or getattr(self, "labels_", None) is None:
             return
         losses = self._network_losses
+        labels = with_assumed_inliers(self.labels_, losses, self._label_seed)
+        weight = label_weight(labels)
+        if weight == 0:
+            return
         self._scale = loss_scale(losses)
         own = evidence(losses, self._scale)
         values = _values(rows)

@@ -12,6 +12,7 @@ CHUNK_ROWS = 8192  # that go through the trees at once
 HALF_TRUST = 2  # labels of the rarer kind with which the classifier weighs one half
 ODDS_UNIT = 1.5  # evidence that a log-odds of 1 is worth
 MOST_CERTAIN = 0.98  # probability that a classifier is credited with at most
+N_ASSUMED_INLIERS = 50  # at least, where all labels are of outliers
 MIXTURE_POSTERIOR = 0.4  # smaller posterior of the rows that "mixture" asks about
 
 STRATEGIES = ("balanced", "mixture", "random", "extremes", "strangest")
@@ -70,6 +71,22 @@ def evidence(losses, scale):
     """Map losses to a scale that all tables share; outliers are well above 1."""
     median, unit = scale
     return np.arcsinh((losses - median) / unit)
+
+
+def with_assumed_inliers(labels, losses, seed):
+    """Return labels in which some ordinary rows are inliers if all are of outliers.
+
+    Ordinary rows are drawn from the half of the other rows that has smaller losses.
+    """
+    n_outliers = np.sum(labels == 1)
+    if np.any(labels == 0) or n_outliers == 0:
+        return labels
+    others = np.flatnonzero(np.isnan(labels))
+    ordinary = others[np.argsort(losses[others])][: len(others) // 2]
+    drawn = np.random.default_rng(seed).permutation(ordinary)
+    labels = labels.copy()
+    labels[drawn[: max(N_ASSUMED_INLIERS, 5 * n_outliers)]] = 0
+    return labels
 
 
 def label_weight(labels):

@@ -130,6 +130,25 @@ def test_labels_of_one_kind(make, kind, hidden, labels):
     assert len(detector.query(5)) == 5
 
 
+def test_known_outliers_alone_help(hidden, labels):
+    X, is_outlier = hidden
+    known = np.where(labels == 1, 1, np.nan)
+    rest = np.isnan(known)
+    scores = quick().fit(X).training_scores_[rest]
+    before = average_precision_score(is_outlier[rest], -scores)
+    detector = quick().fit(X, labels=known)
+    assert detector.label_weight_ == 0.75
+    after = average_precision_score(is_outlier[rest], -detector.training_scores_[rest])
+    assert after > before + 0.2
+
+
+def test_known_inliers_alone_leave_the_scores_as_they_are(hidden, labels):
+    X, _ = hidden
+    detector = quick().fit(X, labels=np.where(labels == 0, 0, np.nan))
+    assert detector.classifier_ is None
+    assert np.array_equal(detector.training_scores_, quick().fit(X).training_scores_)
+
+
 @pytest.mark.parametrize("make", [quick, quick_paper])
 def test_all_rows_labelled(make, hidden):
     X, is_outlier = hidden
