@@ -11,6 +11,7 @@ STUDIES = (
     "judgement",
     "simulation",
     "stopping",
+    "networks",
     "search",
     "contrastive",
     "speed",

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from skim._detectors._ema import EMAWarmStart
     from skim._detectors._im_autoencoder import IMAutoencoderDetector
     from skim._detectors._imboost import IMBoostDetector
+    from skim._detectors._network import NetworkDetector
     from skim._detectors._odim import ODIMDetector
 
 __version__ = "0.1.0"
@@ -17,6 +18,7 @@ __all__ = [
     "EMAWarmStart",
     "IMAutoencoderDetector",
     "IMBoostDetector",
+    "NetworkDetector",
     "ODIMDetector",
 ]
 
@@ -25,6 +27,7 @@ _MODULES = {
     "EMAWarmStart": "skim._detectors._ema",
     "IMAutoencoderDetector": "skim._detectors._im_autoencoder",
     "IMBoostDetector": "skim._detectors._imboost",
+    "NetworkDetector": "skim._detectors._network",
     "ODIMDetector": "skim._detectors._odim",
 }
 
@@ -35,6 +38,7 @@ _SUBMODULES = (
     "inspection",
     "metrics",
     "model_selection",
+    "networks",
     "report",
     "tables",
     "theory",

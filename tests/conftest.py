@@ -4,7 +4,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
+from skim import (
+    ALTBIDetector,
+    IMAutoencoderDetector,
+    NetworkDetector,
+    ODIMDetector,
+)
 
 # Small enough to be fast, long enough to use every part of a run: ALTBI's
 # criterion is evaluated from epoch 4 on, and patience can end the run.
@@ -21,6 +26,17 @@ QUICK = {
     ),
     "odim": (ODIMDetector, {"epochs": 5, "n_estimators": 2, "patience_updates": 20}),
     "autoencoder": (IMAutoencoderDetector, {"epochs": 5, "n_estimators": 2}),
+    "network": (
+        NetworkDetector,
+        {
+            "network": "autoencoder",
+            "epochs": 14,
+            "n_estimators": 2,
+            "n_snapshots": 3,
+            "min_epochs": 4,
+            "patience": 1.3,
+        },
+    ),
 }
 
 

@@ -134,7 +134,7 @@ class Layout(dict):
         """Split a ``(M, size)`` tensor into ``(M, *shape)`` views by name."""
         parts = block.split([math.prod(shape) for shape in self.values()], dim=1)
         return {
-            name: part.unflatten(1, shape)
+            name: part.view(len(part), *shape)
             for (name, shape), part in zip(self.items(), parts, strict=True)
         }
 

@@ -12,6 +12,7 @@ import skim
 from skim._detectors._altbi import ALTBIDetector
 from skim._detectors._base import IMDetector
 from skim._detectors._im_autoencoder import IMAutoencoderDetector
+from skim._detectors._network import NetworkDetector
 from skim._detectors._odim import ODIMDetector
 from skim._detectors._scaling import InputScaler
 from skim.tables import ColumnDecision, TableEncoder
@@ -31,6 +32,7 @@ TRUSTED = [
         ALTBIDetector,
         ODIMDetector,
         IMAutoencoderDetector,
+        NetworkDetector,
         InputScaler,
         TableEncoder,
         ColumnDecision,

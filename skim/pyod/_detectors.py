@@ -9,7 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from pyod.models.base import BaseDetector
 from sklearn.utils.validation import check_is_fitted
 
-from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
+from skim import (
+    ALTBIDetector,
+    IMAutoencoderDetector,
+    NetworkDetector,
+    ODIMDetector,
+)
 from skim.pyod._parameters import documented, takes_parameters_of
 
 if TYPE_CHECKING:
@@ -327,3 +332,42 @@ class IMAutoencoder(PyODIMDetector):
             :meth:`skim.IMAutoencoderDetector.theorem` on its learning rate.
         """
         return cls._like(cls._detector_class.theorem(**params), contamination)
+
+
+@documented
+class Network(PyODIMDetector):
+    """:class:`skim.NetworkDetector` as a PyOD detector.
+
+    An ensemble of torch modules, built-in ones or your own, is trained with a truncated
+    loss. Rows with a large loss are outliers [1]_.
+
+    Read more in the :doc:`User Guide </pyod>`.
+
+    See Also
+    --------
+    skim.NetworkDetector : The same detector for scikit-learn.
+    ALTBI : The same with a variational autoencoder; much faster.
+
+    References
+    ----------
+    .. [1] K. Kim and D. Kim, "What Drives the Inlier-Memorization Effect? A Theory
+           of Outlier Detection via Early Training Dynamics", 2026.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skim.pyod import Network
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.r_[rng.normal(size=(200, 3)), [[6.0, -6.0, 6.0]]]
+    >>> detector = Network("flow", contamination=0.005, random_state=0).fit(X)
+    >>> detector.predict([[0.0, 0.0, 0.0], [6.0, -6.0, 6.0]])
+    array([0, 1])
+    """
+
+    _detector_class = NetworkDetector
+
+    @takes_parameters_of(NetworkDetector)
+    def __init__(
+        self, network="flow", *, contamination: float | Any = 0.1, **params: Any
+    ):
+        super().__init__(network=network, contamination=contamination, **params)

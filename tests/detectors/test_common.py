@@ -6,6 +6,7 @@ from skim import (
     ALTBIDetector,
     IMAutoencoderDetector,
     IMBoostDetector,
+    NetworkDetector,
     ODIMDetector,
 )
 
@@ -13,6 +14,9 @@ ESTIMATORS = [
     ALTBIDetector(),
     ODIMDetector(),
     IMAutoencoderDetector(),
+    NetworkDetector("flow", epochs=30),
+    NetworkDetector("autoencoder", epochs=30),
+    NetworkDetector("vae", epochs=30),
     ALTBIDetector.paper(),
     IMBoostDetector(),
     IMBoostDetector.paper(),

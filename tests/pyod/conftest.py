@@ -1,10 +1,15 @@
 import numpy as np
 import pytest
 
-from skim.pyod import ALTBI, ODIM, IMAutoencoder
+from skim.pyod import ALTBI, ODIM, IMAutoencoder, Network
 from tests.conftest import QUICK
 
-PYOD = {"altbi": ALTBI, "odim": ODIM, "autoencoder": IMAutoencoder}
+PYOD = {
+    "altbi": ALTBI,
+    "odim": ODIM,
+    "autoencoder": IMAutoencoder,
+    "network": Network,
+}
 
 
 @pytest.fixture(params=PYOD)

@@ -21,9 +21,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skim.pyod import ALTBI, ODIM, IMAutoencoder
+from skim.pyod import ALTBI, ODIM, IMAutoencoder, Network
 
-CLASSES = [ALTBI, ODIM, IMAutoencoder]
+CLASSES = [ALTBI, ODIM, IMAutoencoder, Network]
 
 
 # Agreement with the skim detectors ----------------------------------------------

@@ -1,0 +1,61 @@
+"""
+The window of four networks
+===========================
+
+The inlier-memorization effect is a property of training, not of one network. Here, four
+networks are trained on the data of the paper's simulation, without truncation and
+without early stopping.
+"""
+
+# %%
+# The first one is the network of the paper's theorem, written as a module; the others
+# are built in.
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+
+from skim import NetworkDetector
+from skim.datasets import make_im_clusters
+from skim.inspection import trajectory
+
+
+class Shallow(nn.Module):
+    """Autoencoder with one hidden layer and without biases."""
+
+    def __init__(self, n_features):
+        super().__init__()
+        self.encode = nn.Linear(n_features, 32, bias=False)
+        self.decode = nn.Linear(32, n_features, bias=False)
+
+    def forward(self, x):
+        """Return the loss of each row."""
+        x = x / x.shape[1] ** 0.5
+        return (x - self.decode(torch.tanh(self.encode(x)))).square().sum(1)
+
+
+networks = {
+    "shallow autoencoder": Shallow,
+    "deep autoencoder": "autoencoder",
+    "VAE": "vae",
+    "flow": "flow",
+}
+
+# %%
+# The dotted line marks an AUROC of 0.9, above which the loss counts as telling outliers
+# from inliers.
+
+X, y, _ = make_im_clusters(cluster_std=2.5, random_state=0)
+settings = {"n_estimators": 1, "epochs": 100, "batch_size": 500, "max_batch_size": 500}
+settings |= {"learning_rate": 1e-3, "scaling": "minmax", "random_state": 0}
+figure, ax = plt.subplots(layout="constrained")
+for name, network in networks.items():
+    detector = NetworkDetector(
+        network, keep_quantile=1.0, stopping=None, n_snapshots=1, **settings
+    )
+    path = trajectory(detector, X, y)
+    print(name, path.window(threshold=0.9))
+    ax.plot(path.epoch, path.auroc, label=name)
+ax.axhline(0.9, color="black", lw=0.6, ls=":")
+ax.set(xlabel="Epoch", ylabel="AUROC")
+ax.legend()

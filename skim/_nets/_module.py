@@ -1,0 +1,344 @@
+"""Any torch module as a stack of networks.
+
+The parameters and buffers of the members are kept in blocks with a leading member axis,
+like those of the other networks, and `torch.func.vmap` runs the module over that axis.
+Torch finds the gradients.
+"""
+
+import contextlib
+import threading
+
+import numpy as np
+import torch
+from torch.func import functional_call, grad, vmap
+
+from skim import networks
+from skim._nets._memory import Layout, as_tensor, fill_terms, filled, outside_compute
+
+_lock = threading.RLock()
+
+N_GRADIENTS = 8  # between an ordinary row and a row to explain
+
+
+class ModuleShape:
+    """What the weights of a member look like, and how a fixed member scores.
+
+    Parameters
+    ----------
+    network : str or callable
+        The name of a network in `skim.networks`, or what is called with the number of
+        features and returns a module, whose `forward` maps rows, of shape (B, p), to
+        losses, of shape (B,).
+    n_features : int
+    fill : ndarray of shape (n_features,), default=None
+        What the networks see in place of missing cells; None if there are none.
+
+    Attributes
+    ----------
+    has_feature_losses : bool
+        Whether the module itself splits its losses over the features.
+    """
+
+    def __init__(self, network, n_features, fill=None):
+        self.network = network
+        self.n_features = n_features
+        self.fill = fill
+        self.template = _Methods(self._make(torch.Generator().manual_seed(0)))
+        self.has_feature_losses = hasattr(self.template.module, "feature_losses")
+        self.weights = _OwnLayout(_trained(self.template), self._draw_weights)
+        fixed = _fixed(self.template)
+        self.statistics = Layout({name: tuple(t.shape) for name, t in fixed.items()})
+        self._dtypes = {name: tensor.dtype for name, tensor in fixed.items()}
+        matrices = (shape for shape in self.weights.values() if len(shape) > 1)
+        self.widest = max([n_features, *(max(shape) for shape in matrices)])
+
+    def _make(self, generator):
+        """Make one module, initialised by random numbers of a generator on the CPU."""
+        network = self.network
+        if isinstance(network, str):
+            network = networks.BUILT_IN[network]
+        if isinstance(network, torch.nn.Module):
+            raise TypeError(
+                "network is a module; pass a callable that makes one, such as its "
+                "class, because every member of the ensemble is a new one."
+            )
+        dtype = torch.get_default_dtype()
+        with own_random_numbers(generator):
+            torch.set_default_dtype(torch.float32)
+            try:
+                module = network(self.n_features)
+            finally:
+                torch.set_default_dtype(dtype)
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(
+                f"network({self.n_features}) returned {type(module).__name__}; it must "
+                "return a torch.nn.Module."
+            )
+        return module.float()
+
+    def _draw_weights(self, n_members, generator):
+        """Make the members; keep their buffers for `stack`, return their weights."""
+        device = generator.device
+        seed = torch.randint(2**31, (1,), generator=generator, device=device)
+        own = torch.Generator().manual_seed(int(seed))
+        made = [_Methods(self._make(own)) for _ in range(n_members)]
+        self._first_statistics = _stacked(map(_fixed, made)).to(device)
+        return _stacked(map(_trained, made)).to(device)
+
+    def stack(self, weights, generator):
+        """Return members with these weights, ready to be trained."""
+        return StackedModules(self, weights, self._first_statistics.clone(), generator)
+
+    def draw_noise(self, n_members, generator):
+        """Return None: nothing about the scores is random."""
+        return
+
+    def fold(self, weights, statistics, noise=None):
+        """Make fixed members of the given state, ready for `losses`."""
+        with outside_compute():  # else torch could not find gradients of features
+            return self.arrays(weights.clone(), statistics.clone())
+
+    def arrays(self, weights, statistics):
+        """Split the state of members into arrays by name, in their own types."""
+        fixed = {
+            name: view.to(self._dtypes[name], copy=True)
+            for name, view in self.statistics.views(statistics).items()
+        }
+        return self.weights.views(weights) | fixed
+
+    def call(self, arrays, x, method="__call__", *, training=False):
+        """Call a method of each member with its rows.
+
+        Parameters
+        ----------
+        arrays : dict of str to Tensor of shape (M, ...)
+        x : Tensor of shape (M, p, C)
+        method : str, default="__call__"
+        training : bool, default=False
+
+        Returns
+        -------
+        out : Tensor of shape (M, C, ...)
+        fixed : dict of str to Tensor
+            The buffers, as the call left them.
+        """
+        self.template.train(training)
+
+        def one(arrays, rows):
+            out = functional_call(self.template, arrays, (method, rows))
+            return out, {name: arrays[name] for name in self.statistics}
+
+        return vmap(one, randomness="different")(arrays, x.transpose(1, 2))
+
+    def losses(self, folded, x, workspace=None, *, terms=False, gaps="nothing"):
+        """Losses of rows under fixed members.
+
+        Parameters
+        ----------
+        folded : dict
+            From `fold`.
+        x : Tensor of shape (p, C) or (M, p, C)
+            Rows of the data, one a column; the same for all members or each
+            member's own.
+        workspace : Workspace
+            Not used.
+        terms : bool, default=False
+            Whether to return what each feature adds to the loss as well.
+        gaps : {"nothing", "mean"}, default="nothing"
+            What missing cells add to the loss: nothing, or the mean of their feature
+            over the other rows.
+
+        Returns
+        -------
+        losses : Tensor of shape (M, C)
+        feature_terms : Tensor of shape (M, p, C), only if `terms`
+        """
+        with outside_compute(), torch.no_grad():
+            n_members = len(next(iter(folded.values())))
+            x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
+            x = x.expand(n_members, -1, -1)
+            losses, _ = self.call(folded, x)
+            if missing is None and not terms:
+                return losses
+            if not self.has_feature_losses:
+                # Missing cells hold what is typical, and so add nothing.
+                return (losses, self._integrated(folded, x)) if terms else losses
+            per_feature = self._feature_losses(folded, x)
+            if missing is not None:
+                total = per_feature.sum(1)
+                missing = missing.expand(n_members, -1, -1).unsqueeze(2)
+                fill_terms(per_feature.unsqueeze(2), missing, gaps)
+                losses = losses + (per_feature.sum(1) - total)
+            return (losses, per_feature) if terms else losses
+
+    def _feature_losses(self, arrays, x, *, training=False):
+        """What each feature adds to the losses, (M, p, C), by the module itself."""
+        terms, _ = self.call(arrays, x, "feature_losses", training=training)
+        return terms.transpose(1, 2).contiguous()
+
+    def _integrated(self, folded, x):
+        """What each feature adds to the losses, (M, p, C), by integrated gradients.
+
+        They add up to the difference from the loss of a row of ordinary cells.
+        """
+        ordinary = as_tensor(self.fill, x.device).unsqueeze(1)
+        mean = torch.zeros_like(x)
+        nodes = np.polynomial.legendre.leggauss(N_GRADIENTS)
+        for node, weight in zip(*nodes, strict=True):
+            at = torch.lerp(ordinary, x, (1 + node) / 2).requires_grad_()
+            with torch.enable_grad():
+                losses, _ = self.call(folded, at)
+            gradients = torch.autograd.grad(losses, at, torch.ones_like(losses))
+            mean += weight / 2 * gradients[0]
+        return mean * (x - ordinary)
+
+    def gradient_products(self, weights, statistics, x):
+        """Inner products, (M, C, C), of the gradients of rows `x`, (p, C)."""
+        self.template.eval()
+        products = []
+        with outside_compute():
+            x = filled(x, self.fill)[0] if x.isnan().any() else x
+            rows = x.T.clone()
+
+            def loss(weights, fixed, row):
+                state = (weights, fixed)
+                return functional_call(
+                    self.template, state, ("__call__", row.unsqueeze(0))
+                )[0]
+
+            for own, fixed in zip(weights.split(1), statistics.split(1), strict=True):
+                arrays = self.arrays(own.clone(), fixed.clone())
+                arrays = {name: array[0] for name, array in arrays.items()}
+                fixed = {name: arrays.pop(name) for name in self.statistics}
+                by_row = vmap(grad(loss), in_dims=(None, None, 0))(arrays, fixed, rows)
+                flat = torch.cat([part.flatten(1) for part in by_row.values()], 1)
+                products.append(flat @ flat.T)
+            return torch.stack(products)
+
+
+class StackedModules:
+    """Members of a module in training.
+
+    Parameters
+    ----------
+    shape : ModuleShape
+    weights : Tensor of shape (M, P)
+        Changed in place by whoever trains.
+    statistics : Tensor of shape (M, Q)
+        The buffers, and the parameters that are not trained.
+    generator : torch.Generator
+        Source of what the modules draw.
+    """
+
+    def __init__(self, shape, weights, statistics, generator):
+        self.shape = shape
+        self.weights = weights
+        self.statistics = statistics
+        self.generator = generator
+        self.has_gaps = False  # whether batches may have missing cells
+
+    def select(self, members):
+        """Return a stack of only the given members, in their present state."""
+        state = self.weights[members], self.statistics[members]
+        chosen = StackedModules(self.shape, *state, self.generator)
+        chosen.has_gaps = self.has_gaps
+        return chosen
+
+    def forward(self, x):
+        """Losses of a batch of shape (M, p, B), in training mode, and a cache."""
+        shape = self.shape
+        with outside_compute(), torch.enable_grad():
+            x, missing = filled(x, shape.fill) if self.has_gaps else (x.clone(), None)
+            weights = self.weights.clone().requires_grad_()
+            arrays = shape.arrays(weights, self.statistics.clone())
+            before = self.generator.get_state()
+            with own_random_numbers(self.generator):
+                losses, fixed = shape.call(arrays, x, training=True)
+            if missing is not None and shape.has_feature_losses:
+                # The same terms again, of the same random numbers.
+                arrays |= shape.arrays(weights, self.statistics.clone())
+                again = torch.Generator(self.generator.device)
+                with own_random_numbers(again.set_state(before)):
+                    terms = shape._feature_losses(arrays, x, training=True)
+                known = terms.detach().clone().unsqueeze(2)
+                fill_terms(known, missing.unsqueeze(2), "mean")
+                change = known.squeeze(2) - terms
+                losses = losses + (change * missing).sum(1)
+        if fixed:
+            parts = [part.float().reshape(len(part), -1) for part in fixed.values()]
+            self.statistics.copy_(torch.cat(parts, 1))
+        return losses.detach(), (losses, weights)
+
+    def backward(self, cache, row_weights, grad):
+        """Write the gradient of ``(row_weights * losses).sum()`` into `grad`."""
+        losses, weights = cache
+        with outside_compute():
+            found = torch.autograd.grad(losses, weights, row_weights.clone())[0]
+        grad.copy_(found)
+
+
+@contextlib.contextmanager
+def own_random_numbers(generator):
+    """Let torch's global source of random numbers continue that of a generator.
+
+    Afterwards the generator has moved on, and the global source is as it was.
+    """
+    device = generator.device
+    if device.type == "cpu":
+        shared = torch.default_generator
+    else:
+        module = torch.get_device_module(device)
+        shared = module.default_generators[device.index or 0]
+    with _lock:
+        before = shared.get_state()
+        shared.set_state(generator.get_state())
+        try:
+            yield
+        finally:
+            generator.set_state(shared.get_state())
+            shared.set_state(before)
+
+
+class _Methods(torch.nn.Module):
+    """Lets `functional_call` call any method of a module."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, method, x):
+        return getattr(self.module, method)(x)
+
+
+class _OwnLayout(Layout):
+    """A layout of parameters that are drawn by a function."""
+
+    def __init__(self, tensors, draw):
+        super().__init__({name: tuple(t.shape) for name, t in tensors.items()})
+        self._draw = draw
+
+    def draw(self, n_members, generator):
+        """Draw the initial weights of members."""
+        return self._draw(n_members, generator)
+
+
+def _trained(module):
+    """Return the parameters of a module that are trained, by name."""
+    return {name: p for name, p in module.named_parameters() if p.requires_grad}
+
+
+def _fixed(module):
+    """Return the buffers of a module and the parameters that are not trained."""
+    frozen = {n: p for n, p in module.named_parameters() if not p.requires_grad}
+    return frozen | dict(module.named_buffers())
+
+
+def _stacked(members):
+    """Return one block, (M, size), of the tensors of each member."""
+    flat = [
+        [tensor.detach().flatten().float() for tensor in own.values()]
+        for own in members
+    ]
+    return torch.stack(
+        [torch.cat([torch.empty(0, dtype=torch.float32), *parts]) for parts in flat]
+    )

@@ -1,0 +1,70 @@
+"""A normalizing flow."""
+
+import math
+
+import torch
+from torch import nn
+
+
+class Flow(nn.Module):
+    """Normalizing flow of masked affine couplings.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features, scaled to [0, 1].
+
+    n_couplings : int, default=4
+        Number of couplings.
+
+    n_hidden : int, default=32
+        Width of the couplings' hidden layers.
+    """
+
+    def __init__(self, n_features, n_couplings=4, n_hidden=32, max_log_scale=1.0):
+        super().__init__()
+        self.max_log_scale = max_log_scale
+        masks = []
+        for _ in range(-(-n_couplings // 2)):
+            mask = torch.randperm(n_features) < n_features // 2
+            masks += [mask, ~mask]
+        self.couplings = nn.ModuleList(
+            Coupling(mask, n_hidden, max_log_scale) for mask in masks[:n_couplings]
+        )
+
+    def forward(self, x):
+        """Return the loss of each row, of shape (n_rows,)."""
+        return self.feature_losses(x).sum(1)
+
+    def feature_losses(self, x):
+        """Return what each coordinate adds to the loss, (n_rows, n_features)."""
+        z = 6.0 * (x - 0.5)
+        log_scale = 0.0
+        for coupling in self.couplings:
+            z, own = coupling(z)
+            log_scale = log_scale + own
+        return 0.5 * z.square() - log_scale + 0.5 * math.log(2 * math.pi)
+
+
+class Coupling(nn.Module):
+    """Scales and shifts some features, by amounts that the others determine."""
+
+    given: torch.Tensor
+
+    def __init__(self, mask, n_hidden, max_log_scale):
+        super().__init__()
+        self.register_buffer("given", mask.float())
+        n_features = len(mask)
+        self.max_log_scale = max_log_scale
+        self.net = nn.Sequential(
+            nn.Linear(n_features, n_hidden),
+            nn.LeakyReLU(),
+            nn.Linear(n_hidden, 2 * n_features),
+        )
+
+    def forward(self, x):
+        """Return the transformed rows, and the logarithms of their scales."""
+        shift, log_scale = self.net(x * self.given).chunk(2, 1)
+        free = 1 - self.given
+        log_scale = self.max_log_scale * torch.tanh(log_scale) * free
+        return x * log_scale.exp() + shift * free, log_scale

@@ -1,0 +1,306 @@
+"""Networks that users bring, and the built-in ones."""
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from torch import nn
+
+from skim import ALTBIDetector, NetworkDetector
+from skim.inspection import trajectory
+from skim.model_selection import EpochSearchCV
+from skim.networks import VAE, Flow
+
+QUICK = {"epochs": 12, "n_estimators": 2, "min_epochs": 4, "random_state": 0}
+
+
+class Own(nn.Module):
+    """Has buffers, random numbers in training, a frozen parameter and no terms."""
+
+    def __init__(self, n_features, n_hidden=4):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(n_features, n_hidden),
+            nn.BatchNorm1d(n_hidden),
+            nn.Tanh(),
+            nn.Dropout(0.1),
+            nn.Linear(n_hidden, n_features),
+        )
+        self.scale = nn.Parameter(torch.tensor(200.0), requires_grad=False)
+
+    def forward(self, x):
+        return self.scale * (x - self.layers(x)).square().sum(1)
+
+
+NETWORKS = ["flow", "autoencoder", "vae", Own]
+
+
+def fitted(network, X, **params):
+    return NetworkDetector(network, **(QUICK | params)).fit(X)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_every_network_finds_the_outliers(network, table, is_outlier):
+    detector = NetworkDetector(network, epochs=60, random_state=0).fit(table)
+    assert roc_auc_score(is_outlier, -detector.training_scores_) > 0.9
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_an_ensemble_is_reproducible_and_leaves_torchs_random_state(network, table):
+    before = torch.get_rng_state()
+    detector = fitted(network, table)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.rand(3)  # what others draw does not matter
+    again = fitted(network, table)
+    assert np.array_equal(again.weights_, detector.weights_)
+    assert np.array_equal(again.training_scores_, detector.training_scores_)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_score_of_a_row_does_not_depend_on_its_batch(network, table):
+    detector = fitted(network, table)
+    expected = detector.training_scores_
+    assert np.array_equal(detector.score_samples(table[::-1]), expected[::-1])
+    for size in (1, 7, 65):
+        some = detector.score_samples(table[20 : 20 + size])
+        assert np.array_equal(some, expected[20 : 20 + size])
+
+
+def test_members_start_from_the_modules_own_initialisation(table):
+    class Constant(Own):
+        def __init__(self, n_features):
+            super().__init__(n_features)
+            nn.init.constant_(self.layers[0].weight, 0.25)
+
+    with pytest.warns(UserWarning, match="pickle cannot store"):
+        detector = fitted(Constant, table, epochs=1, learning_rate=1e-9)
+    first = detector.weights_[0, :, : 4 * 6]
+    np.testing.assert_allclose(first, 0.25, atol=1e-6)
+    others = detector.weights_[0, :, 4 * 6 :]
+    assert not np.array_equal(others[0], others[1])
+
+
+def test_stacked_members_are_trained_as_each_would_be_alone(table):
+    detector = fitted("autoencoder", table, store_stages=True, truncate_after=99)
+    shape = detector._shape()
+    rows = torch.rand(3, 6, 40, generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    weights = shape.weights.draw(3, generator)
+    network = shape.stack(weights, generator)
+    losses, cache = network.forward(rows)
+    gradient = torch.empty_like(weights)
+    network.backward(cache, torch.full_like(losses, 1 / 40), gradient)
+    for m in range(3):
+        module = shape.template.module
+        arrays = shape.weights.views(weights[m : m + 1].clone())
+        for name, parameter in shape.template.named_parameters():
+            parameter.data = arrays[name][0]
+        alone = module.train()(rows[m].T)
+        torch.testing.assert_close(losses[m], alone.detach())
+        found = torch.autograd.grad(alone.mean(), list(module.parameters()))
+        flat = torch.cat([each.flatten() for each in found])
+        torch.testing.assert_close(gradient[m], flat, rtol=1e-4, atol=1e-4)
+
+
+def test_batch_statistics_and_frozen_parameters_are_kept_for_each_member(table):
+    detector = fitted(Own, table)
+    arrays = detector._shape().statistics.views(torch.tensor(detector._statistics[-1]))
+    assert (arrays["module.scale"] == 200).all()
+    means = arrays["module.layers.1.running_mean"]
+    assert not torch.equal(means[0], means[1])
+    n_batches = 5 * detector.best_epoch_
+    assert (arrays["module.layers.1.num_batches_tracked"] == n_batches).all()
+
+
+def test_the_vae_scores_like_altbi(table):
+    # Other random numbers, but the same network and the same schedule.
+    ours = NetworkDetector("vae", n_estimators=20, random_state=0).fit(table)
+    altbi = ALTBIDetector(n_estimators=20, random_state=0).fit(table)
+    correlation = np.corrcoef(ours.training_scores_, altbi.training_scores_)[0, 1]
+    assert correlation > 0.98
+    assert ours.weights_.shape[2] == altbi.weights_.shape[2]
+
+
+def test_the_flow_is_a_density():
+    torch.manual_seed(0)
+    flow = Flow(2).eval()
+    edge = torch.linspace(-3, 4, 1401)
+    grid = torch.cartesian_prod(edge, edge)
+    with torch.no_grad():
+        # The loss is minus the log-likelihood of 6 (x - 1/2).
+        mass = (-flow(grid)).exp().sum() * (6 * (edge[1] - edge[0])) ** 2
+    assert mass.item() == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("network", ["flow", "autoencoder"])
+def test_terms_of_the_module_sum_to_the_loss(network, table):
+    detector = fitted(network, table)
+    assert detector.explained_by_ == "feature_losses"
+    total = detector.explain(table).sum(axis=1)
+    np.testing.assert_allclose(total, -detector.score_samples(table), rtol=1e-4)
+
+
+def test_gradients_sum_to_the_difference_from_an_ordinary_row(table):
+    detector = fitted(Own, table, scaling="minmax")
+    assert detector.explained_by_ == "gradients"
+    fill = detector._scaler.inverse_transform(detector._scaler.fill_, np.arange(6))
+    ordinary = detector.score_samples(fill[None])
+    total = detector.explain(table).sum(axis=1)
+    expected = ordinary - detector.score_samples(table)
+    np.testing.assert_allclose(total, expected, rtol=0.02, atol=0.02)
+
+
+def test_gradients_blame_the_strange_cell(table):
+    X = table[:285].copy()
+    X[0, 2] = 9 * X[:, 2].std()
+    detector = NetworkDetector(Own, epochs=60, random_state=0).fit(X)
+    assert detector.explain(X[:1], relative=True).argmax() == 2
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_stages_resuming_parts_search_and_trajectory(network, table, is_outlier):
+    detector = fitted(network, table, store_stages=True)
+    stages = list(detector.staged_score_samples(table))
+    assert np.array_equal(stages[-1], detector.score_samples(table))
+    begun = NetworkDetector(network, warm_start=True, **QUICK | {"epochs": 5})
+    resumed = begun.fit(table).set_params(epochs=12).fit(table)
+    assert np.array_equal(resumed.training_scores_, detector.training_scores_)
+    resumed.partial_fit(table[:100])
+    search = EpochSearchCV(
+        NetworkDetector(network, **QUICK),
+        {"epochs": [6, 12]},
+        scoring="neg_loss_entropy",
+    )
+    assert search.fit(table).best_params_["epochs"] in (6, 12)
+    path = trajectory(NetworkDetector(network, **QUICK), table, is_outlier)
+    assert len(path.auroc) == len(fitted(network, table).history_["epoch"])
+
+
+@pytest.mark.parametrize("stopping", ["cohesion", "separation", "mass_volume", None])
+def test_the_schedule_can_be_changed_or_switched_off(stopping, table):
+    detector = fitted(
+        Own,
+        table,
+        stopping=stopping,
+        keep_quantile=1.0,
+        batch_growth=1.0,
+        n_snapshots=1,
+    )
+    assert len(detector.weights_) == 1
+    assert (detector.history_["batch_size"] == 128).all()
+    if stopping is None:
+        assert detector.best_epoch_ == 12
+
+
+@pytest.mark.parametrize("network", [Own, VAE, partial(Own, n_hidden=3)])
+def test_a_detector_with_a_callable_is_pickled_and_cloned(network, table):
+    detector = fitted(network, table)
+    copy = pickle.loads(pickle.dumps(detector))
+    assert np.array_equal(copy.score_samples(table), detector.training_scores_)
+    assert np.array_equal(
+        clone(detector).fit(table).training_scores_, detector.training_scores_
+    )
+
+
+def test_the_schedule_of_the_paper():
+    params = NetworkDetector.paper("flow", ema_steps=50).get_params()
+    expected = ALTBIDetector.paper(ema_steps=50).get_params()
+    assert params.pop("network") == "flow"
+    assert params.items() <= expected.items()
+    assert NetworkDetector.paper().network == "vae"
+
+
+class Wrong(Own):
+    """Returns what `how` says."""
+
+    def __init__(self, n_features, how):
+        super().__init__(n_features)
+        self.how = how
+
+    def forward(self, x):
+        losses = super().forward(x)
+        if self.how == "shape":
+            return losses.mean()
+        if self.how == "pair":
+            return losses, x
+        if self.how == "nan":
+            return losses.sub(losses).log().mul(0.0)
+        if self.how == "no gradient":
+            return losses.detach()
+        if self.how == "steep":
+            return losses + (x.sum(1) * self.layers[0].bias.mul(0.0).sum()).abs().sqrt()
+        if self.how == "random":
+            return losses + torch.rand_like(losses)
+        if self.how == "batch":
+            return losses - losses.mean()
+        return losses if losses.sum() > 0 else -losses  # "branch"
+
+
+class WrongTerms(Own):
+    def feature_losses(self, x):
+        return self.forward(x)
+
+
+def frozen(n_features):
+    return Own(n_features).requires_grad_(False)
+
+
+def no_module(n_features):
+    return n_features
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (partial(Wrong, how="shape"), r"one number per row, .* returned \(\)"),
+        (partial(Wrong, how="pair"), "but returned tuple"),
+        (partial(Wrong, how="nan"), "NaN or infinity"),
+        (partial(Wrong, how="no gradient"), "no gradient"),
+        (partial(Wrong, how="steep"), "gradient of the network's losses is not finite"),
+        (partial(Wrong, how="random"), "not deterministic in evaluation mode"),
+        (partial(Wrong, how="batch"), "depends on the other rows"),
+        (partial(Wrong, how="branch"), "cannot be stacked"),
+        (WrongTerms, "`feature_losses` must return one number per cell"),
+        (frozen, "no parameters to train"),
+    ],
+)
+def test_a_module_that_cannot_be_used_is_refused_before_training(
+    network, message, table, monkeypatch
+):
+    monkeypatch.setattr(NetworkDetector, "_train", None)
+    with pytest.raises(ValueError, match=message) as caught:
+        fitted(network, table)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [(no_module, "returned int; it must return a torch.nn.Module"), (Own(6), "class")],
+)
+def test_what_makes_no_module_is_refused(network, message, table):
+    with pytest.raises(TypeError, match=message):
+        fitted(network, table)
+
+
+def test_an_unknown_network_is_refused(table):
+    with pytest.raises(ValueError, match="'network' parameter"):
+        fitted("transformer", table)
+
+
+def test_the_network_cannot_change_during_a_run(table):
+    detector = fitted("autoencoder", table, warm_start=True)
+    detector.set_params(network="flow", epochs=20)
+    with pytest.raises(ValueError, match="network was 'autoencoder'"):
+        detector.fit(table)
+
+
+def test_rows_with_gaps_are_learned_by_their_known_cells(table, is_outlier):
+    X = table.copy()
+    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    for network in NETWORKS:
+        detector = NetworkDetector(network, epochs=60, random_state=0).fit(X)
+        assert roc_auc_score(is_outlier, -detector.training_scores_) > 0.85
