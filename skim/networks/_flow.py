@@ -9,6 +9,12 @@ from torch import nn
 class Flow(nn.Module):
     """Normalizing flow of masked affine couplings.
 
+    Each coupling leaves some features as they are, and scales and shifts the others by
+    amounts that a small network computes from those. The masks are random and differ
+    among the members of an ensemble. The loss of a row is minus the exact logarithm of
+    its density. The terms of :meth:`feature_losses` add up to it; that of a feature is
+    due to the coordinate that the couplings made of the feature, given the others.
+
     Parameters
     ----------
     n_features : int
@@ -19,6 +25,17 @@ class Flow(nn.Module):
 
     n_hidden : int, default=32
         Width of the couplings' hidden layers.
+
+    max_log_scale : float, default=1.0
+        Largest logarithm of the factor by which a coupling scales a feature. It limits
+        the density of features with few distinct values, which has no bound.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skim.networks import Flow
+    >>> Flow(3)(torch.rand(5, 3)).shape
+    torch.Size([5])
     """
 
     def __init__(self, n_features, n_couplings=4, n_hidden=32, max_log_scale=1.0):
