@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from benchmarks._shared.detectors import Detector
-from benchmarks._shared.options import Seeds, Tables
+from benchmarks._shared.options import Seeds, Tables, some_of
 from benchmarks._shared.results import Store, print_table, save_svg
 from benchmarks._shared.runner import Plan, execute, watch
 from benchmarks._shared.tables import halves, tables_at_hand
@@ -31,6 +31,7 @@ DETECTORS = [
         }.items()
     ),
 ]
+NAMES = tuple(each.name for each in DETECTORS)
 COLUMNS = ("detector", "AUROC", "half 1", "half 2", "AUPRC", "time", "tables × seeds")
 
 
@@ -77,6 +78,7 @@ def accuracy_rows(records):
 
 def networks(
     data: Tables = None,
+    detector: some_of(NAMES) = None,
     seeds: Seeds = 3,
     epochs: Annotated[
         int, typer.Option(min=1, help="Epochs on the simulated data.")
@@ -103,7 +105,8 @@ def networks(
     store = Store(output / "results.jsonl")
     try:
         with store.lock():
-            plan = Plan(tables, DETECTORS, seeds, store.read(), Limits())
+            chosen = [each for each in DETECTORS if each.name in detector]
+            plan = Plan(tables, chosen, seeds, store.read(), Limits())
             watch(plan, execute(plan, store), Console(stderr=True))
     except (ValueError, OSError) as error:
         raise typer.BadParameter(str(error)) from None

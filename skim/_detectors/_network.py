@@ -209,7 +209,7 @@ class NetworkDetector(ALTBIDetector):
     >>> import numpy as np
     >>> from skim import NetworkDetector
     >>> rng = np.random.default_rng(0)
-    >>> X = np.r_[rng.normal(size=(200, 3)), [[6.0, -6.0, 6.0]]]
+    >>> X = np.r_[rng.normal(size=(500, 3)), [[6.0, -6.0, 6.0]]]
     >>> detector = NetworkDetector("flow", contamination=0.005, random_state=0).fit(X)
     >>> detector.predict([[0.0, 0.0, 0.0], [6.0, -6.0, 6.0]])
     array([ 1, -1])
@@ -228,7 +228,7 @@ class NetworkDetector(ALTBIDetector):
     ...         return 200 * (x - self.layers(x)).square().sum(dim=1)
     >>> detector = NetworkDetector(Linear, random_state=0).fit(X)
     >>> int(detector.score_samples(X).argmin())
-    200
+    500
     """
 
     _parameter_constraints: dict = {

@@ -358,7 +358,7 @@ class Network(PyODIMDetector):
     >>> import numpy as np
     >>> from skim.pyod import Network
     >>> rng = np.random.default_rng(0)
-    >>> X = np.r_[rng.normal(size=(200, 3)), [[6.0, -6.0, 6.0]]]
+    >>> X = np.r_[rng.normal(size=(500, 3)), [[6.0, -6.0, 6.0]]]
     >>> detector = Network("flow", contamination=0.005, random_state=0).fit(X)
     >>> detector.predict([[0.0, 0.0, 0.0], [6.0, -6.0, 6.0]])
     array([0, 1])

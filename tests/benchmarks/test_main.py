@@ -13,6 +13,7 @@ from tests.benchmarks.commands import run_command
         ("judgement", ["--data", "--part"]),
         ("scale", ["--step", "--data"]),
         ("networks", ["--data"]),
+        ("networks", ["--data", "--detector"]),
         ("images", ["--data", "--method", "--representation"]),
         ("stopping", ["--data", "--detector"]),
         ("tabpfn", ["--data", "--method", "--column"]),

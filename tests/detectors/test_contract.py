@@ -166,7 +166,7 @@ def test_progress_bar_on_standard_error(quick, table, capfd):
     assert out == ""
     assert type(detector).__name__ in err
     n_epochs = len(detector.history_["epoch"])
-    if isinstance(detector, ALTBIDetector):
+    if type(detector) is ALTBIDetector:
         assert f"{n_epochs}/14" in err
         reason = f"(no better epoch than {detector.best_epoch_}; patience=1.3)\n"
         assert err.endswith(reason)
