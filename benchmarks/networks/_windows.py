@@ -71,7 +71,8 @@ def auroc_path(network, way, spread, n_seeds, epochs):
     def observe(run, rows):
         epoch = run.n_epochs
         if epoch <= 10 or epoch % EVERY == 0:
-            losses = detector._losses(rows.values, *run.state())
+            values = np.concatenate([part.values for _, part in rows])
+            losses = detector._losses(values, *run.state())
             found[epoch] = [roc_auc_score(y, own) for own in losses]
 
     detector._validate_params()

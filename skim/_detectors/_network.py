@@ -119,8 +119,9 @@ class NetworkDetector(ALTBIDetector):
         int for reproducible scores.
 
     n_jobs : int, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
-        context, -1 all processors.
+        Number of threads that score rows; training uses one. None means 1 unless in
+        a :obj:`joblib.parallel_config` context, -1 all processors. Scores do not
+        depend on it.
 
     device : str, default="cpu"
         Where to compute: any device of torch, or "auto" for a GPU if there is one.
@@ -138,8 +139,14 @@ class NetworkDetector(ALTBIDetector):
         Threshold: ``decision_function = score_samples - offset_``.
 
     training_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, as `score_samples` returns them; after
-        `partial_fit`, of a sample of all rows seen.
+        Scores of the training data, as `score_samples` returns them; of the rows
+        `training_rows_` if there are more than a million, and after `partial_fit`, of
+        a sample of all rows seen.
+
+    training_rows_ : ndarray of shape (n_sampled,) or None
+        Of more than a million rows, 200,000 are drawn at random, which train the
+        networks and set the threshold; all rows set the scaling. These are their
+        indices, in the order of `training_scores_`. None for smaller tables.
 
     history_ : dict of str to ndarray
         Record of the training run, with one element per epoch: "epoch", "update",

@@ -6,6 +6,7 @@ Torch finds the gradients.
 """
 
 import contextlib
+import copy
 import threading
 
 import numpy as np
@@ -44,6 +45,7 @@ class ModuleShape:
         self.n_features = n_features
         self.fill = fill
         self.template = _Methods(self._make(torch.Generator().manual_seed(0)))
+        self._local = threading.local()
         self.has_feature_losses = hasattr(self.template.module, "feature_losses")
         self.weights = _OwnLayout(_trained(self.template), self._draw_weights)
         fixed = _fixed(self.template)
@@ -122,13 +124,19 @@ class ModuleShape:
         fixed : dict of str to Tensor
             The buffers, as the call left them.
         """
-        self.template.train(training)
+        template = self._own_template().train(training)
 
         def one(arrays, rows):
-            out = functional_call(self.template, arrays, (method, rows))
+            out = functional_call(template, arrays, (method, rows))
             return out, {name: arrays[name] for name in self.statistics}
 
         return vmap(one, randomness="different")(arrays, x.transpose(1, 2))
+
+    def _own_template(self):
+        """Return the template of this thread: a call puts the arrays into it."""
+        if not hasattr(self._local, "template"):
+            self._local.template = copy.deepcopy(self.template)
+        return self._local.template
 
     def losses(self, folded, x, workspace=None, *, terms=False, gaps="nothing"):
         """Losses of rows under fixed members.
@@ -194,7 +202,7 @@ class ModuleShape:
 
     def gradient_products(self, weights, statistics, x):
         """Inner products, (M, C, C), of the gradients of rows `x`, (p, C)."""
-        self.template.eval()
+        template = self._own_template().eval()
         products = []
         with outside_compute():
             x = filled(x, self.fill)[0] if x.isnan().any() else x
@@ -202,9 +210,9 @@ class ModuleShape:
 
             def loss(weights, fixed, row):
                 state = (weights, fixed)
-                return functional_call(
-                    self.template, state, ("__call__", row.unsqueeze(0))
-                )[0]
+                return functional_call(template, state, ("__call__", row.unsqueeze(0)))[
+                    0
+                ]
 
             for own, fixed in zip(weights.split(1), statistics.split(1), strict=True):
                 arrays = self.arrays(own.clone(), fixed.clone())
