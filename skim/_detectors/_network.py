@@ -221,19 +221,11 @@ class NetworkDetector(ALTBIDetector):
     >>> detector.predict([[0.0, 0.0, 0.0], [6.0, -6.0, 6.0]])
     array([ 1, -1])
 
-    A network of one's own, a linear autoencoder:
+    A flow with fewer couplings:
 
-    >>> from torch import nn
-    >>> class Linear(nn.Module):
-    ...     def __init__(self, n_features):
-    ...         super().__init__()
-    ...         self.layers = nn.Sequential(
-    ...             nn.Linear(n_features, 2), nn.Linear(2, n_features)
-    ...         )
-    ...
-    ...     def forward(self, x):
-    ...         return 200 * (x - self.layers(x)).square().sum(dim=1)
-    >>> detector = NetworkDetector(Linear, random_state=0).fit(X)
+    >>> from functools import partial
+    >>> from skim.networks import Flow
+    >>> detector = NetworkDetector(partial(Flow, n_couplings=2), random_state=0).fit(X)
     >>> int(detector.score_samples(X).argmin())
     500
     """
