@@ -11,7 +11,8 @@ from benchmarks._shared.detectors import Detector
 from benchmarks._shared.options import Seeds, Tables, some_of
 from benchmarks._shared.results import Store, print_table, save_svg
 from benchmarks._shared.runner import Plan, execute, watch
-from benchmarks._shared.tables import halves, tables_at_hand
+from benchmarks._shared.sources import halves
+from benchmarks._shared.tables import tables_at_hand
 from benchmarks._shared.worker import Limits
 from benchmarks.networks._windows import draw_windows, measure_windows, summary
 
