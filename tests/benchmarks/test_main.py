@@ -12,7 +12,6 @@ from tests.benchmarks.commands import run_command
         ("contrastive", ["--data"]),
         ("judgement", ["--data", "--part"]),
         ("scale", ["--step", "--data"]),
-        ("networks", ["--data"]),
         ("networks", ["--data", "--detector"]),
         ("images", ["--data", "--method", "--representation"]),
         ("stopping", ["--data", "--detector"]),
