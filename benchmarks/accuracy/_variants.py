@@ -1,8 +1,11 @@
 """Variants of ALTBI's default, for the study of what moves accuracy."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from benchmarks._shared.detectors import Detector
 from skim import ALTBIDetector
@@ -35,9 +38,10 @@ class WideALTBI(ALTBIDetector):
 class _LongTailedScaler(InputScaler):
     """Maps z to asinh(z / 3), which is unbounded, instead of tanh(z / 3)."""
 
-    def transform(self, X):
+    def scale(self, X):
         z = (self._to_unit(X) - self.mean_) / self.std_
-        return (0.5 + 0.5 * np.arcsinh(z / 3) / np.arcsinh(1)).astype(np.float32)
+        values = 0.5 + 0.5 * np.arcsinh(z / 3) / np.arcsinh(1)
+        return replace(super().scale(X), values=values.astype(np.float32))
 
 
 class LongTailedALTBI(ALTBIDetector):
@@ -47,30 +51,87 @@ class LongTailedALTBI(ALTBIDetector):
         return _LongTailedScaler("squash")
 
 
-class TwoViews(ALTBIDetector):
-    """Three members with each of two scalings of the input."""
+class FourViews(ALTBIDetector):
+    """Five members with each of four views of the table, scores added."""
+
+    weights = {"as by default": 1, "min-max": 1, "whitened": 1, "normal": 1}
+    n_members = 5  # of each view but the first
 
     def fit(self, X, y=None):
-        """Fit both kinds of members and add their standardised scores."""
+        """Fit members to each view, and add their scores on one scale."""
         self.training_scores_ = 0
-        for scaling in ("squash", "minmax"):
-            params = self.get_params() | {"n_estimators": 3, "scaling": scaling}
-            scores = ALTBIDetector(**params).fit(X).training_scores_
-            self.training_scores_ += (scores - scores.mean()) / scores.std()
+        for view, weight in self.weights.items():
+            params = self.get_params()
+            if view != "as by default":
+                params["n_estimators"] = self.n_members
+            if view == "min-max":
+                params["scaling"] = "minmax"
+            scores = ALTBIDetector(**params).fit(_viewed(X, view)).training_scores_
+            low, middle, high = np.quantile(scores, [0.05, 0.5, 0.95])
+            width = high - low if high > low else 1.0
+            self.training_scores_ += weight * np.clip((scores - middle) / width, -20, 3)
+        return self
+
+
+class OneMemberViews(FourViews):
+    """With one member for each view but the first, which counts five times."""
+
+    weights = FourViews.weights | {"as by default": 5}
+    n_members = 1
+
+
+class FavouredViews(FourViews):
+    """With the first view counted five times."""
+
+    weights = OneMemberViews.weights
+
+
+class NormalView(FourViews):
+    """With the quantile-normal view alone beside the first, which counts twice."""
+
+    weights = {"as by default": 2, "normal": 1}
+
+
+def _viewed(X, view):
+    """Return a table as a view shows it; it is scaled after that."""
+    if view == "whitened":
+        standardised = np.clip(StandardScaler().fit_transform(X), -30, 30)
+        n_components = max(min(len(X) // 3, X.shape[1], 128), 1)
+        whitened = PCA(n_components, whiten=True, random_state=0)
+        components = whitened.fit_transform(standardised)
+        return components[:, components.std(axis=0) > 1e-6]
+    if view == "normal":
+        n_quantiles = min(1000, len(X))
+        return QuantileTransformer(
+            n_quantiles=n_quantiles, output_distribution="normal", random_state=0
+        ).fit_transform(X)
+    return X
+
+
+class LatentTwice(ALTBIDetector):
+    """With what the latent code adds to the loss counted twice, in scoring only."""
+
+    def fit(self, X, y=None):
+        """Fit, and score anew."""
+        super().fit(X)
+        self.training_scores_ = 2 * self.training_scores_ + self.explain(X).sum(axis=1)
         return self
 
 
 DEFAULT = Variant("", "default", {})
 HERE = f"{__name__}:"
 VARIANTS = (
-    Variant("members", "10 members instead of 5", {"n_estimators": 10}),
+    Variant("members", "5, however few the rows", {"n_estimators": 5}),
+    Variant("members", "10, however many the rows", {"n_estimators": 10}),
     Variant("network", "twice the width", {}, HERE + "WideALTBI"),
     Variant("codes", "2 codes per row instead of 1", {"n_importance": 2}),
     Variant("input", "min-max scaled", {"scaling": "minmax"}),
     Variant("input", "by asinh instead of tanh", {}, HERE + "LongTailedALTBI"),
-    Variant(
-        "input", "3 members as by default, 3 min-max scaled", {}, HERE + "TwoViews"
-    ),
+    Variant("views", "four, of 5 members each", {}, HERE + "FourViews"),
+    Variant("views", "four, the default's counted 5 times", {}, HERE + "FavouredViews"),
+    Variant("views", "three others of 1 member each", {}, HERE + "OneMemberViews"),
+    Variant("views", "one other, quantile-normal", {}, HERE + "NormalView"),
+    Variant("score", "latent code counted twice", {}, HERE + "LatentTwice"),
     Variant("truncation", "none", {"keep_quantile": 1.0}),
     Variant("truncation", "85 % are kept instead of 92 %", {"keep_quantile": 0.85}),
     Variant(
