@@ -38,8 +38,9 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
 
     Parameters
     ----------
-    n_estimators : int, default=5
-        Number of networks, trained side by side.
+    n_estimators : int or "auto", default="auto"
+        Number of networks, trained side by side. "auto" is 10 for fewer than 500
+        rows, where chance weighs more and networks cost less, and 5 for more.
 
     n_importance : int, default=1
         Number of latent codes drawn per row and update. With 1, rows are scored
@@ -50,6 +51,12 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         units for fewer than 100 features, 128 for fewer than 400, 256 for fewer than
         1500 and 512 beyond; the second block has half and the latent code a
         quarter of that.
+
+    n_components : int, "auto" or None, default="auto"
+        Largest number of principal components that the networks see instead of the
+        features; there is at most one for every three rows. "auto" is 128 for tables
+        of 200 or more features. None, which "auto" is for others, means no reduction.
+        Components are min-max scaled, whatever `scaling` is.
 
     epochs : int, default=100
         Number of epochs or, if `stopping` chooses when to stop, the largest number.
@@ -227,6 +234,10 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     _parameter_constraints: dict = {
         **VAEDetector._parameter_constraints,
         **ResumableDetector._parameter_constraints,
+        "n_estimators": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
         "updates_per_epoch": [Interval(Integral, 1, None, closed="left")],
         "batch_growth": [Interval(Real, 1, None, closed="left")],
         "max_batch_size": [Interval(Integral, 2, None, closed="left")],
@@ -247,9 +258,10 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     def __init__(
         self,
         *,
-        n_estimators=5,
+        n_estimators="auto",
         n_importance=1,
         max_width=128,
+        n_components="auto",
         epochs=100,
         updates_per_epoch=5,
         batch_size=128,
@@ -279,6 +291,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         self.n_estimators = n_estimators
         self.n_importance = n_importance
         self.max_width = max_width
+        self.n_components = n_components
         self.epochs = epochs
         self.updates_per_epoch = updates_per_epoch
         self.batch_size = batch_size
@@ -323,6 +336,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
             "n_estimators": 1,
             "n_importance": 50,
             "max_width": 512,
+            "n_components": None,
             "epochs": 90,
             "max_batch_size": 20_000,
             "truncate_after": 10,

@@ -42,6 +42,7 @@ from skim._utils import (
     refuse_text,
 )
 
+SMALL_TABLE = 500  # rows; chance weighs more in smaller ones, and networks cost less
 N_TYPICAL_ROWS = 2048  # of the training data, kept to tell what is usual
 MAX_ROWS = 1_000_000  # beyond this, a sample stands for all but in scaling
 N_SAMPLED_ROWS = 200_000
@@ -180,14 +181,14 @@ class IMDetector(
             callbacks.begin(total)
         with nets.compute():
             table = ScaledTable(self._scaler, X)
-            rows = list(table) if X.size <= MAX_KEPT_CELLS else table
-            sample = X[evenly_spaced(len(X), N_TYPICAL_ROWS)]
-            self._sample = self._scaler.scale(sample).values
+            is_small = len(X) * len(self._scaler.fill_) <= MAX_KEPT_CELLS
+            rows = list(table) if is_small else table
+            self._sample = X[evenly_spaced(len(X), N_TYPICAL_ROWS)]
             self._loss_ranges: list = []
             run = self._new_run(rows, past)
             if self.store_stages or self.warm_start:
                 past_stages = None if past is None else self._stages
-                run.stages = StageLog(self.n_estimators, past_stages)
+                run.stages = StageLog(self._n_members, past_stages)
 
             def on_entry():
                 if observe is not None:
@@ -237,7 +238,10 @@ class IMDetector(
             warnings.warn(
                 f"Columns without any value are ignored: {found}.", stacklevel=5
             )
-        params = self._shape_params(X.shape[1])
+        self._n_members = self.n_estimators
+        if self.n_estimators == "auto":
+            self._n_members = 10 if len(X) < SMALL_TABLE else 5
+        params = self._shape_params(len(self._scaler.fill_))
         self._network_params = params | {"fill": self._scaler.fill_}
         fixed = (*self._fixed_params, *self._fixed_in_fit)
         self._run_params = {name: getattr(self, name) for name in fixed}
@@ -263,9 +267,9 @@ class IMDetector(
             data = np.concatenate([part.values for _, part in rows])
             data = nets.as_tensor(data, self.device_)
         shape = self._shape()
-        weights = shape.weights.draw(self.n_estimators, generator)
+        weights = shape.weights.draw(self._n_members, generator)
         if past is None:
-            noise = shape.draw_noise(self.n_estimators, generator)
+            noise = shape.draw_noise(self._n_members, generator)
             self._noise = None if noise is None else noise.cpu().numpy()
         else:
             noise = nets.as_tensor(self._noise, self.device_)
@@ -301,12 +305,17 @@ class IMDetector(
 
         Their scores, of the known cells, are computed unless given.
         """
+        values = self._scaler.scale(self._sample).values
         if scores is None:
-            known = ScaledRows(self._sample, None, None)
+            known = ScaledRows(values, None, None)
             scores = self._scores([(slice(None), known)])
-        terms, known = self._contributions(self._sample), ~np.isnan(self._sample)
-        n_known = np.maximum(known.sum(axis=0), 1)
-        self.typical_contributions_ = terms.sum(axis=0) / n_known  # 0 where missing
+        terms = self._contributions(values)
+        n_known = np.maximum((~np.isnan(values)).sum(axis=0), 1)
+        self._typical = terms.sum(axis=0) / n_known  # 0 where missing
+        shares = self._scaler.column_shares_
+        self.typical_contributions_ = (
+            self._typical if shares is None else self._typical @ shares
+        )
         self._typical_rest = float(np.median(-scores - terms.sum(axis=1)))
 
     def _as_if_fitted(self, run, rows):

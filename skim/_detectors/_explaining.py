@@ -101,7 +101,7 @@ class ExplainMixin:
         rows = ScaledTable(this._scaler, valid)
         contributions = this._all_contributions(rows)
         contributions -= self.typical_contributions_
-        expectations = CellExpectations(this._scaler, this._sample)
+        expectations = CellExpectations(this._scaler, this._scaler.cells(this._sample))
         n_features = valid.shape[1]
         n_reasons = n_features if n_reasons is None else min(n_reasons, n_features)
         index = getattr(X, "index", None)
@@ -114,7 +114,7 @@ class ExplainMixin:
             chosen = slice(start, start + CHUNK_ROWS)
             parts.append(
                 blamed_cells(
-                    expectations, rows.values(chosen), contributions[chosen], n_reasons
+                    expectations, rows.cells(chosen), contributions[chosen], n_reasons
                 )
             )
         cells = {
@@ -141,16 +141,20 @@ class ExplainMixin:
         contributions = np.empty(rows.X.shape)
         with nets.compute():
             for block, part in rows:
-                contributions[block] = self._contributions_of_all_cells(part)
+                contributions[block] = self._contributions_of_all_cells(
+                    part, rows.X[block]
+                )
         return contributions
 
-    def _contributions_of_all_cells(self, rows):
+    def _contributions_of_all_cells(self, rows, X):
         """Split the losses of rows over their features, missing and far cells included.
 
         A missing cell contributes what its column does in an ordinary row.
         """
         this: Any = self
         contributions = this._contributions(rows.values)
+        if this._scaler.column_shares_ is not None:
+            contributions = this._scaler.over_columns(contributions, this._typical, X)
         if rows.missing is not None:
             typical = self.typical_contributions_
             n_features = (this._scaler.n_known_ > 0).sum()

@@ -38,8 +38,9 @@ class IMBoostDetector(LabelledDetector):
 
     Parameters
     ----------
-    n_estimators : int, default=5
-        Number of networks, trained side by side.
+    n_estimators : int or "auto", default="auto"
+        Number of networks, trained side by side. "auto" is 10 for fewer than 500
+        rows, where chance weighs more and networks cost less, and 5 for more.
 
     n_importance : int, default=1
         Number of latent codes drawn per row and update. With 1, rows are scored
@@ -50,6 +51,12 @@ class IMBoostDetector(LabelledDetector):
         units for fewer than 100 features, 128 for fewer than 400, 256 for fewer than
         1500 and 512 beyond; the second block has half and the latent code a
         quarter of that.
+
+    n_components : int, "auto" or None, default="auto"
+        Largest number of principal components that the networks see instead of the
+        features; there is at most one for every three rows. "auto" is 128 for tables
+        of 200 or more features. None, which "auto" is for others, means no reduction.
+        Components are min-max scaled, whatever `scaling` is.
 
     epochs : int, default=100
         Number of epochs or, if `stopping` chooses when to stop, the largest number.
@@ -273,9 +280,10 @@ class IMBoostDetector(LabelledDetector):
     def __init__(
         self,
         *,
-        n_estimators=5,
+        n_estimators="auto",
         n_importance=1,
         max_width=128,
+        n_components="auto",
         epochs=100,
         updates_per_epoch=5,
         batch_size=128,
@@ -312,6 +320,7 @@ class IMBoostDetector(LabelledDetector):
             n_estimators=n_estimators,
             n_importance=n_importance,
             max_width=max_width,
+            n_components=n_components,
             epochs=epochs,
             updates_per_epoch=updates_per_epoch,
             batch_size=batch_size,

@@ -40,6 +40,12 @@ class ODIMDetector(VAEDetector):
         1500 and 512 beyond; the second block has half and the latent code a
         quarter of that.
 
+    n_components : int, "auto" or None, default="auto"
+        Largest number of principal components that the networks see instead of the
+        features; there is at most one for every three rows. "auto" is 128 for tables
+        of 200 or more features. None, which "auto" is for others, means no reduction.
+        Components are min-max scaled, whatever `scaling` is.
+
     epochs : int, default=1000
         Largest number of passes over the data. Most members stop much earlier.
 
@@ -178,6 +184,7 @@ class ODIMDetector(VAEDetector):
         n_estimators=10,
         n_importance=1,
         max_width=128,
+        n_components="auto",
         epochs=1000,
         batch_size=64,
         stopping="separation",
@@ -197,6 +204,7 @@ class ODIMDetector(VAEDetector):
         self.n_estimators = n_estimators
         self.n_importance = n_importance
         self.max_width = max_width
+        self.n_components = n_components
         self.epochs = epochs
         self.batch_size = batch_size
         self.stopping = stopping
@@ -230,6 +238,7 @@ class ODIMDetector(VAEDetector):
         settings = {
             "n_importance": 50,
             "max_width": 512,
+            "n_components": None,
             "patience_updates": 100,
             "scaling": "minmax",
         }

@@ -114,7 +114,7 @@ class ResumableDetector(IMDetector):
         self.training_rows_ = None
         self._remember(X, run)
         rows = ScaledTable(self._scaler, self._past["remembered"])
-        self._sample = rows.values(evenly_spaced(len(rows), N_TYPICAL_ROWS))
+        self._sample = rows.X[evenly_spaced(len(rows), N_TYPICAL_ROWS)]
         self._finish(rows, [run.state()])
 
     def _one_pass(self, run):

@@ -67,10 +67,14 @@ class ScaledTable:
         return len(self.X)
 
     def values(self, places=slice(None)):
-        """Return the scaled values of rows, of shape (*places.shape, p)."""
+        """Return the scaled values of rows, of shape (*places.shape, n_inputs)."""
         rows = self.X[places]
-        flat = rows.reshape(-1, rows.shape[-1])
-        return self.scaler.transform(flat).reshape(rows.shape)
+        values = self.scaler.transform(rows.reshape(-1, rows.shape[-1]))
+        return values.reshape(*rows.shape[:-1], -1)
+
+    def cells(self, places=slice(None)):
+        """Return the scaled cells of rows, which wide tables hide from the networks."""
+        return self.scaler.cells(self.X[places])
 
     def has_gaps(self):
         """Whether any cell is missing."""
@@ -105,6 +109,8 @@ class InputScaler:
         would hide that distance. Not used by "minmax".
     """
 
+    free = FREE  # how many tails a cell may be out without being far
+    column_shares_: Any = None  # of the columns in each input, unless they are the same
     n_seen_ = 0
 
     def __init__(self, how, *, centred=False, factor=1.0, far_loss=0.0):
@@ -195,8 +201,12 @@ class InputScaler:
             self.tail_ = np.select(only_one, [tail, self.tail_], both)
 
     def transform(self, X):
-        """Return the scaled data in single precision, with NaN in missing cells."""
+        """Return what the networks see, in single precision."""
         return self.scale(X).values
+
+    def cells(self, X):
+        """Return the scaled cells in single precision, with NaN in missing ones."""
+        return InputScaler.scale(self, X).values
 
     def scale(self, X):
         """Return the scaled data, and its missing and far cells."""
@@ -218,10 +228,11 @@ class InputScaler:
                 center = self.half_origin_ + self.half_range_ * self.center_
                 known = np.where(self.tail_ > 0, self.tail_, MAX_TAIL)
                 tail = self.half_range_ * known
-                low, high = 2 * (center - FREE * tail), 2 * (center + FREE * tail)
+                reach = self.free * tail
+                low, high = 2 * (center - reach), 2 * (center + reach)
                 rows, columns = np.nonzero((low > X) | (high < X))
                 distance = np.abs(X[rows, columns] / 2.0 - center[columns])
-                beyond = np.minimum(distance / tail[columns] - FREE, FAR_AWAY)
+                beyond = np.minimum(distance / tail[columns] - self.free, FAR_AWAY)
             far = (rows, columns, self.far_loss * beyond) if len(rows) else None
         return ScaledRows(
             scaled.astype(np.float32), missing if missing.any() else None, far

@@ -79,8 +79,8 @@ class EpochTrainer(BaseEstimator):
         self.rows_ = detector._fit(X, y, finish=False, **params)
         self.detector_ = detector
         places = evenly_spaced(len(detector._sample), MAX_CHECKED_ROWS)
-        sample = ScaledRows(detector._sample[places], None, None)
-        checked = self._staged_scores([(slice(None), sample)])
+        values = detector._scaler.transform(detector._sample[places])
+        checked = self._staged_scores([(slice(None), ScaledRows(values, None, None))])
         self.is_finite_ = {e: np.isfinite(s).all() for e, s in checked.items()}
 
     def _fit_each(self, X, y, **params):

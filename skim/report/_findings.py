@@ -57,10 +57,10 @@ def blame(case, top):
     """Find the cells to blame for the losses of the top rows."""
     detector, scaler = case.detector, case.detector._scaler
     rows = _safe_indexing(case.features, top)
-    scaled = detector._scaled(rows).values()
+    scaled = detector._scaled(rows).cells()
     relative = detector.explain(rows, relative=True)
     with np.errstate(over="ignore", invalid="ignore"):  # of values near 1e308
-        expectations = CellExpectations(scaler, detector._sample)
+        expectations = CellExpectations(scaler, scaler.cells(detector._sample))
         cells = _blamed_cells(expectations, scaled, relative)
         features, contributions = cells["column"], cells["contribution"]
         expected, low, high = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skim import ALTBIDetector, IMAutoencoderDetector, IMBoostDetector
-from skim._detectors import _base, _scaling
+from skim._detectors import _base, _components, _scaling
 from skim.inspection import trajectory
 
 
@@ -84,8 +84,9 @@ def test_partial_fit_reads_a_table_in_blocks(monkeypatch):
     np.testing.assert_allclose(parts.training_scores_, whole.training_scores_, 1e-6)
 
 
+@pytest.mark.parametrize("n_components", [None, "auto"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_no_table_is_copied_as_a_whole(monkeypatch, tmp_path, dtype):
+def test_no_table_is_copied_as_a_whole(monkeypatch, tmp_path, dtype, n_components):
     X = np.random.default_rng(0).normal(size=(8000, 200)).astype(dtype)
     np.save(tmp_path / "table.npy", X)
     mapped = np.load(tmp_path / "table.npy", mmap_mode="r")
@@ -93,8 +94,15 @@ def test_no_table_is_copied_as_a_whole(monkeypatch, tmp_path, dtype):
     monkeypatch.setattr(_scaling, "BLOCK_CELLS", 2**14)
     monkeypatch.setattr(_scaling, "MAX_ROWS_FOR_QUANTILES", 100)
     monkeypatch.setattr(_base, "N_TYPICAL_ROWS", 50)
+    monkeypatch.setattr(_components, "MAX_ROWS", 50)
+    monkeypatch.setattr(_components, "BLOCK_CELLS", 2**14)
     detector = quick(
-        n_estimators=1, epochs=2, updates_per_epoch=1, stopping=None, max_width=8
+        n_estimators=1,
+        epochs=2,
+        updates_per_epoch=1,
+        stopping=None,
+        max_width=8,
+        n_components=n_components,
     )
     tracemalloc.start()
     try:

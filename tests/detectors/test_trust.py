@@ -111,7 +111,7 @@ def test_skops_trusts_skim_alone(quick, table):
 
 @pytest.mark.parametrize("cls", [ALTBIDetector, ODIMDetector, IMAutoencoderDetector])
 def test_pickles_of_default_detectors_are_small(cls, table):
-    assert len(pickle.dumps(cls(random_state=0).fit(table))) < 0.6e6
+    assert len(pickle.dumps(cls(random_state=0).fit(table))) < 1e6
 
 
 def test_fitted_state_holds_no_tensors(quick, table):

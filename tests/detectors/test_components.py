@@ -1,0 +1,184 @@
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.metrics import roc_auc_score
+
+from skim import ALTBIDetector, ODIMDetector
+from skim._detectors._components import ComponentScaler
+from skim._detectors._scaling import InputScaler
+
+N_FACTORS = 8
+
+
+def wide_rows(n_rows=120, n_features=260, seed=0):
+    """Rows that differ in few directions, and a little everywhere."""
+    rng = np.random.default_rng(seed)
+    factors = np.random.default_rng(99).normal(size=(N_FACTORS, n_features))
+    noise = rng.normal(scale=0.3, size=(n_rows, n_features))
+    return rng.normal(size=(n_rows, N_FACTORS)) @ factors + noise
+
+
+X = wide_rows()
+QUICK = {"epochs": 10, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return ALTBIDetector(**QUICK).fit(X)
+
+
+def scaler(n_components=20):
+    return ComponentScaler(n_components, far_loss=50.0)
+
+
+def test_wide_tables_are_reduced_and_others_are_not(fitted):
+    assert isinstance(fitted._scaler, ComponentScaler)
+    assert len(fitted._scaler.components_) == len(X) // 3
+    narrow = ALTBIDetector(**QUICK).fit(X[:, :100])
+    assert type(narrow._scaler) is InputScaler
+    whole = ALTBIDetector(n_components=None, **QUICK).fit(X)
+    assert type(whole._scaler) is InputScaler
+
+
+@pytest.mark.parametrize("detector", [ALTBIDetector, ODIMDetector])
+def test_the_papers_settings_reduce_nothing(detector):
+    assert detector.paper().n_components is None
+
+
+def test_the_number_of_components_can_be_chosen_for_any_table():
+    detector = ALTBIDetector(n_components=5, **QUICK).fit(X[:, :30])
+    assert detector._scaler.components_.shape == (5, 30)
+    many = ALTBIDetector(n_components=1000, **QUICK).fit(X[:, :30])
+    assert many._scaler.components_.shape == (30, 30)
+
+
+def test_components_are_those_of_scikit_learn():
+    Z = np.random.default_rng(1).normal(size=(300, 12))  # alike columns, no tails
+    own = scaler(3).fit(Z)
+    deviations = (Z - Z.mean(axis=0)) * Z.std(axis=0) / np.median(Z.std(axis=0))
+    pca = PCA(3).fit(deviations / Z.std(axis=0))
+    overlap = np.abs(own.components_ @ pca.components_.T)
+    np.testing.assert_allclose(np.linalg.svd(overlap)[1], 1.0, atol=0.02)
+
+
+def test_what_lies_outside_the_components_counts(fitted):
+    rng = np.random.default_rng(2)
+    components = fitted._scaler.components_
+    direction = rng.normal(size=X.shape[1])
+    direction -= direction @ components.T @ components
+    new = wide_rows(50, seed=3)
+    moved = new + 2 * direction
+    assert fitted.score_samples(moved).max() < fitted.score_samples(new).min()
+
+
+def test_a_column_in_small_units_does_not_rule_the_components():
+    spoilt = X.copy()
+    spoilt[:, 0] *= 1e6
+    share = np.square(scaler().fit(spoilt).components_[:3, 0])
+    assert share.max() < 0.1
+
+
+def test_an_absurd_cell_is_strange_but_sets_no_direction():
+    spoilt = X.copy()
+    spoilt[5, 17] = 1e6
+    before, after = scaler(N_FACTORS).fit(X), scaler(N_FACTORS).fit(spoilt)
+    overlap = np.linalg.svd(before.components_ @ after.components_.T)[1]
+    assert overlap.min() > 0.99
+    detector = ALTBIDetector(**QUICK).fit(spoilt)
+    assert detector.training_scores_.argmin() == 5
+    reasons = detector.reasons(spoilt[[5]])
+    assert reasons["feature"].iloc[0] == "x17"
+
+
+def test_scores_do_not_depend_on_the_company_of_a_row(fitted):
+    new = wide_rows(150, seed=4)
+    together = fitted.score_samples(new)
+    alone = [fitted.score_samples(new[[i]])[0] for i in (0, 63, 64, 149)]
+    assert alone == together[[0, 63, 64, 149]].tolist()
+    assert np.array_equal(fitted.score_samples(X), fitted.training_scores_)
+
+
+def test_gaps_make_a_row_neither_strange_nor_ordinary(fitted):
+    new = wide_rows(200, seed=5)
+    new[:20] += 4 * np.random.default_rng(6).normal(size=(20, new.shape[1]))
+    complete = fitted.score_samples(new)
+    gappy = new.copy()
+    gappy[np.random.default_rng(7).random(new.shape) < 0.3] = np.nan
+    scores = fitted.score_samples(gappy)
+    is_odd = np.arange(200) < 20
+    assert roc_auc_score(is_odd, -scores) > 0.99
+    usual = np.ptp(complete[20:])
+    assert np.abs(np.median(scores[20:]) - np.median(complete[20:])) < 0.2 * usual
+    nothing = fitted.score_samples(np.full((1, new.shape[1]), np.nan))
+    assert nothing > np.quantile(complete[20:], 0.01)
+
+
+def test_training_data_may_have_gaps():
+    gappy = X.copy()
+    gappy[np.random.default_rng(8).random(X.shape) < 0.1] = np.nan
+    detector = ALTBIDetector(**QUICK).fit(gappy)
+    assert np.isfinite(detector.training_scores_).all()
+    assert np.isfinite(detector.explain(gappy)).all()
+
+
+def test_contributions_add_up_and_name_the_columns(fitted):
+    new = wide_rows(40, seed=9)
+    odd = [3, 50, 200]
+    new[0, odd] += 8 * X.std(axis=0)[odd]
+    contributions = fitted.explain(new)
+    rest = -fitted.score_samples(new) - contributions.sum(axis=1)
+    inputs = fitted._scaler.transform(new)
+    terms = fitted._contributions(inputs)
+    far = fitted._scaler.scale(new).far
+    lost = np.zeros(len(new))
+    if far is not None:
+        np.add.at(lost, far[0], far[2])
+    expected = -fitted.score_samples(new) - terms.sum(axis=1) - lost
+    np.testing.assert_allclose(rest, expected, atol=1e-6)
+    relative = fitted.explain(new[:1], relative=True)[0]
+    assert set(np.argsort(-relative)[:3]) == set(odd)
+    missing = new.copy()
+    missing[0, odd] = np.nan
+    relative = fitted.explain(missing[:1], relative=True)[0]
+    np.testing.assert_allclose(relative[odd], 0.0, atol=1e-9)
+
+
+def test_parts_keep_the_components_of_the_first():
+    parts = ALTBIDetector(random_state=0)
+    parts.partial_fit(X)
+    first = parts._scaler.components_
+    parts.partial_fit(wide_rows(90, seed=10) * 2)
+    assert parts._scaler.components_ is first
+    values = parts._scaler.transform(wide_rows(90, seed=10) * 2)
+    assert values.min() >= -1e-6
+    assert values.max() <= 1 + 1e-6
+
+
+def test_copies_and_stages_score_alike(fitted):
+    restored = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(restored.score_samples(X), fitted.training_scores_)
+    staged = clone(fitted).set_params(store_stages=True).fit(X)
+    *_, last = staged.staged_score_samples(X)
+    assert np.array_equal(last, fitted.training_scores_)
+
+
+@pytest.mark.parametrize("constant", [0.0, 3.0])
+def test_constant_and_empty_columns_do_no_harm(constant):
+    spoilt = X.copy()
+    spoilt[:, 4] = constant
+    spoilt[:, 9] = np.nan
+    with pytest.warns(UserWarning, match="without any value"):
+        detector = ALTBIDetector(**QUICK).fit(spoilt)
+    assert np.isfinite(detector.training_scores_).all()
+    new = spoilt.copy()
+    new[0, 4] = 1e9
+    assert detector.score_samples(new).argmin() == 0
+
+
+def test_a_table_of_equal_rows_is_ordinary():
+    detector = ALTBIDetector(**QUICK).fit(np.ones((20, 300)))
+    assert np.ptp(detector.training_scores_) == 0
+    assert (detector.predict(np.ones((2, 300))) == 1).all()
