@@ -10,6 +10,8 @@ from skim import _nets as nets
 from skim._detectors._altbi import ALTBIDetector
 from skim._detectors._base import IMDetector
 
+NOT_OF_NETWORKS = ("n_importance", "max_width", "n_components")
+
 
 class NetworkDetector(ALTBIDetector):
     """Outlier detector that trains any network as ALTBI trains its own.
@@ -233,9 +235,10 @@ class NetworkDetector(ALTBIDetector):
     _parameter_constraints: dict = {
         name: constraint
         for name, constraint in ALTBIDetector._parameter_constraints.items()
-        if name not in ("n_importance", "max_width")
+        if name not in NOT_OF_NETWORKS
     } | {"network": [StrOptions({"flow", "autoencoder", "vae"}), callable]}
 
+    n_components = None  # networks see the features as they are
     _shape_name = "ModuleShape"
     _fixed_params = (*IMDetector._fixed_params, "network")
 
@@ -315,7 +318,7 @@ class NetworkDetector(ALTBIDetector):
         detector : NetworkDetector
         """
         settings = ALTBIDetector.paper().get_params()
-        for name in ("n_importance", "max_width"):
+        for name in NOT_OF_NETWORKS:
             del settings[name]
         return cls(network, **(settings | params))
 
