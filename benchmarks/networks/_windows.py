@@ -87,9 +87,9 @@ def measure_windows(n_seeds, epochs, path):
         records = [json.loads(line) for line in path.read_text().splitlines()]
     wanted = {
         (network, way, spread, n_seeds, epochs): None
-        for network in ARCHITECTURES
         for way in WAYS
         for spread in SPREADS
+        for network in ARCHITECTURES
     }
     for record in records:
         if tuple(record["task"]) in wanted:
