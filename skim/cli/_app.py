@@ -91,6 +91,31 @@ Scheduler = Annotated[
         "such as tcp://10.0.0.1:8786.",
     ),
 ]
+Contamination = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of outliers, in (0, 0.5]; by default, inferred from the losses."
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to leave out. Can be repeated."),
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(help="Numeric column to treat as categorical. Can be repeated."),
+]
+MaxLevels = Annotated[
+    int,
+    typer.Option(min=0, help="One-hot encode text with at most this many levels."),
+]
+HowMissing = Annotated[
+    Missing,
+    typer.Option(help="Whether a missing value is merely unknown, or evidence."),
+]
+HowDates = Annotated[
+    Dates, typer.Option(help="Order of day and month in dates such as 03/04/2024.")
+]
 Top = Annotated[
     int | None,
     typer.Option(
@@ -203,39 +228,24 @@ def detect(
     source: Source,
     output: Output = None,
     detector: Annotated[Detector, typer.Option(help="Detector.")] = Detector.ALTBI,
-    contamination: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of outliers, in (0, 0.5]; by default, inferred from the losses."
-        ),
-    ] = None,
+    contamination: Contamination = None,
     top: Top = None,
     reasons: Reasons = 3,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to leave out. Can be repeated."),
-    ] = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(help="Numeric column to treat as categorical. Can be repeated."),
-    ] = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
     id_: Id = None,
     keep: Keep = None,
-    max_levels: Annotated[
-        int,
-        typer.Option(min=0, help="One-hot encode text with at most this many levels."),
-    ] = 0,
-    missing: Annotated[
-        Missing,
-        typer.Option(help="Whether a missing value is merely unknown, or evidence."),
-    ] = Missing.UNKNOWN,
-    dates: Annotated[
-        Dates, typer.Option(help="Order of day and month in dates such as 03/04/2024.")
-    ] = Dates.AUTO,
+    max_levels: MaxLevels = 0,
+    missing: HowMissing = Missing.UNKNOWN,
+    dates: HowDates = Dates.AUTO,
     save: Annotated[
         Path | None, typer.Option(help="Save the model to this file, for `skim score`.")
     ] = None,
     report: Report = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Learn from the labels in this file; see `skim review`."),
+    ] = None,
     sample: Annotated[
         int,
         typer.Option(
@@ -262,12 +272,12 @@ def detect(
     """
     folder = _folder(output, scheduler, source, sheet)
     file = None if output is None or folder else Path(output)
-    _check_paths(source, file, save, report)
+    _check_paths(source, file, save, report, labels)
     _check_columns(drop=drop, categorical=categorical)
-    if contamination is not None and not 0 < contamination <= 0.5:
-        raise typer.BadParameter(
-            f"--contamination must be in (0, 0.5], not {contamination:g}."
-        )
+    _check_contamination(contamination)
+    if labels is not None and (folder or detector is not Detector.ALTBI):
+        needed = "a file as --output" if folder else "--detector altbi"
+        raise typer.BadParameter(f"--labels needs {needed}.")
     from skim.cli import _work
     from skim.cli._talk import Talk
 
@@ -281,7 +291,7 @@ def detect(
         "delimiter": delimiter,
     }
     parameters = {
-        "detector": detector.value,
+        "detector": detector.value if labels is None else "imboost",
         "contamination": contamination or "auto",
         "seed": seed,
         "drop": drop or (),
@@ -319,7 +329,14 @@ def detect(
             raise ValueError(f"{source} has one row; at least two are needed.")
         _work.check_named(table, id=ids, keep=keep)
         model = _work.new_model(**parameters)
-        _work.fit(model, table, talk)
+        find_labels = None
+        if labels is not None:
+            from skim.cli import _labels
+
+            find_labels = functools.partial(
+                _labels.matched_labels, labels, table, talk, ids=ids, source=source
+            )
+        _work.fit(model, table, talk, find_labels)
         fitted = model[-1]
         is_sample = fitted.training_rows_ is not None
         results = _work.find_results(
@@ -333,6 +350,8 @@ def detect(
             jobs=jobs,
         )
         listing = _finish(results, target, drafts, talk, top, is_training=True)
+        if labels is not None:
+            talk.say(_labels.agreement(fitted.labels_, results.is_outlier))
         if save:
             save_model(model, drafts.save, ids=ids)
         if report:
@@ -423,6 +442,76 @@ def score(
             _work.make_report(fitted, results, drafts.report, talk, source=source)
     _print(listing)
     _name_files(talk, target.path, report)
+
+
+@app.command()
+@_in_one_sentence
+def review(
+    source: Source,
+    labels: Annotated[
+        Path, typer.Option(help="CSV file of labels, which is made if need be.")
+    ],
+    contamination: Contamination = None,
+    reasons: Reasons = 3,
+    drop: Drop = None,
+    categorical: Categorical = None,
+    id_: Id = None,
+    max_levels: MaxLevels = 0,
+    missing: HowMissing = Missing.UNKNOWN,
+    dates: HowDates = Dates.AUTO,
+    seed: Seed = 0,
+    jobs: Jobs = -1,
+    sheet: Sheet = None,
+    skip_rows: SkipRows = 0,
+    comment: Comment = None,
+    skip_bad_lines: SkipBadLines = False,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    quiet: Quiet = False,
+):
+    """Look at rows one by one, and say which are outliers.
+
+    The rows whose labels help most are shown with what is strange about them. The
+    answers are y (yes), n (no), s (skip), u (undo the last answer) and q (quit). Each
+    is written at once, and the next review continues where the last one stopped. Use
+    the labels with `skim detect --labels`.
+    """
+    _check_paths(source, None, None, labels)
+    _check_columns(drop=drop, categorical=categorical)
+    _check_contamination(contamination)
+    if source == "-":
+        raise typer.BadParameter("Standard input is for answers; give a file to read.")
+    from skim.cli import _review, _work
+    from skim.cli._talk import Talk
+
+    talk = Talk(quiet)
+    table = _work.read(
+        source,
+        talk,
+        sheet=sheet,
+        skip_rows=skip_rows,
+        comment=comment,
+        skip_bad_lines=skip_bad_lines,
+        encoding=encoding,
+        delimiter=delimiter,
+    )
+    if len(table) < 2:
+        raise ValueError(f"{source} has one row; at least two are needed.")
+    _work.check_named(table, id=id_ or [])
+    _review.review(
+        _review.Request(source, labels, id_ or [], reasons, jobs),
+        table,
+        talk,
+        new_model={
+            "contamination": contamination or "auto",
+            "seed": seed,
+            "drop": drop or (),
+            "categorical": categorical or (),
+            "max_levels": max_levels,
+            "missing": missing.value,
+            "dates": dates.value.replace("-", " "),
+        },
+    )
 
 
 @app.command()
@@ -534,6 +623,11 @@ def _check_columns(**chosen):
                 raise typer.BadParameter(
                     f"{column} is given to both --{other} and --{option}; choose one."
                 )
+
+
+def _check_contamination(share):
+    if share is not None and not 0 < share <= 0.5:
+        raise typer.BadParameter(f"--contamination must be in (0, 0.5], not {share:g}.")
 
 
 def _check_jobs(jobs):

@@ -28,6 +28,16 @@ def whole_file(path):
             shutil.copymode(target, draft)
 
 
+def check_writable(path):
+    """Raise if a file cannot be written."""
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".{target.name}.draft")
+    try:
+        _check_writable(path, target, draft)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def _passed_on(path):
     """Yield a temporary file that is copied to a pipe or device at the end."""

@@ -5,13 +5,16 @@ import os
 import warnings
 import zipfile
 
+import numpy as np
 import sklearn
 from sklearn.pipeline import Pipeline
+from sklearn.tree._tree import Tree
 
 import skim
 from skim._detectors._altbi import ALTBIDetector
 from skim._detectors._base import IMDetector
 from skim._detectors._im_autoencoder import IMAutoencoderDetector
+from skim._detectors._imboost import IMBoostDetector
 from skim._detectors._network import NetworkDetector
 from skim._detectors._odim import ODIMDetector
 from skim._detectors._scaling import InputScaler
@@ -32,6 +35,7 @@ TRUSTED = [
         ALTBIDetector,
         ODIMDetector,
         IMAutoencoderDetector,
+        IMBoostDetector,
         NetworkDetector,
         InputScaler,
         TableEncoder,
@@ -40,6 +44,7 @@ TRUSTED = [
         CategoryEncoder,
         FrequencyEncoder,
         DateEncoder,
+        Tree,
     )
 ]
 
@@ -95,6 +100,8 @@ def load_model(path):
         raise _damaged(path) from None
     if not _is_model(model):
         raise _not_ours(path)
+    if not _has_sound_trees(model[1]):
+        raise _damaged(path)
     return model, label["id"], warning
 
 
@@ -131,6 +138,25 @@ def _is_model(model):
         and isinstance(model[0], TableEncoder)
         and isinstance(model[1], IMDetector)
     )
+
+
+def _has_sound_trees(detector):
+    """Whether to follow the trees of a classifier cannot lead out of them."""
+    classifier = getattr(detector, "classifier_", None)
+    if classifier is None:
+        return True
+    n_inputs = detector.n_features_in_ + 1
+    for tree in (estimator.tree_ for estimator in classifier.estimators_):
+        if not 0 < tree.node_count <= tree.capacity:
+            return False
+        nodes = np.flatnonzero(tree.children_left != -1)
+        features = tree.feature[nodes]
+        if ((features < 0) | (features >= n_inputs)).any():
+            return False
+        for children in (tree.children_left[nodes], tree.children_right[nodes]):
+            if ((children <= nodes) | (children >= tree.node_count)).any():
+                return False
+    return True
 
 
 def _not_ours(path):

@@ -19,6 +19,7 @@ DETECTORS = {
     "altbi": "ALTBIDetector",
     "odim": "ODIMDetector",
     "im-autoencoder": "IMAutoencoderDetector",
+    "imboost": "IMBoostDetector",  # altbi, with labels
 }
 
 
@@ -33,15 +34,28 @@ def new_model(detector, *, contamination, seed, **columns):
     return Pipeline([("encoder", encoder), ("detector", detector)])
 
 
-def fit(model, table, talk):
-    """Fit the pipeline, and show the columns' treatment before the long part."""
+def fit(model, table, talk, find_labels=None):
+    """Fit the pipeline, and show the columns' treatment before the long part.
+
+    `find_labels` returns the labels of the rows, given columns that identify them.
+    """
     encoder, detector = model
+    features = encode(encoder, table, talk)
+    options = {}
+    if find_labels is not None:
+        found = row_columns(table, encoder, ids=[], keep=[]).ids
+        options["labels"] = find_labels(list(found))
+    with talk.step(f"Fitting {type(detector).__name__}"):
+        detector.fit(features, **options)
+
+
+def encode(encoder, table, talk):
+    """Fit the encoder, show the columns' treatment and return the features."""
     with talk.step("Encoding columns"), talk.warnings():
         encoder.fit(table)
         features = encoder.transform(table)
     talk.decisions(encoder.decisions_)
-    with talk.step(f"Fitting {type(detector).__name__}"):
-        detector.fit(features)
+    return features
 
 
 def read(source, talk, **options):

@@ -15,6 +15,7 @@ N_REASONS = 3  # columns named for a row
 MAX_CELLS = 100_000  # predicted at once
 N_COLUMNS = 200  # columns described
 N_BLAMED = 10  # columns to blame for the top rows together
+N_OTHERS = 10  # rows named on which threshold and labels differ
 N_DOTS = 3000  # rows on the map, in addition to the top ones
 LEVELS = (0.5, 0.75, 0.9, 0.97, 0.99)  # quantiles at which the map changes colour
 
@@ -25,6 +26,34 @@ def is_training_data(detector, losses):
     if rows is not None:  # of a large table
         losses = losses[rows[rows < len(losses)]]
     return len(losses) == len(trained) and np.allclose(losses, trained, rtol=1e-5)
+
+
+def labels_of(detector, losses):
+    """Return the labels that rows had in training, NaN for none; None without any."""
+    labels = getattr(detector, "labels_", None)
+    return labels if is_training_data(detector, losses) else None
+
+
+def judged_labels(labels, flagged, names):
+    """Compare labels with what the threshold says about their rows.
+
+    Returns
+    -------
+    judged : dict or None
+        None without labels. "n" is the number of labels; "n_outliers", how many of
+        them say outlier; "n_agreed", how many the threshold agrees with; "others", the
+        names of the first rows on which it does not.
+    """
+    if labels is None:
+        return None
+    known = np.flatnonzero(~np.isnan(labels))
+    differs = known[labels[known] != flagged[known]]
+    return {
+        "n": len(known),
+        "n_outliers": int(labels[known].sum()),
+        "n_agreed": len(known) - len(differs),
+        "others": [str(names[i]) for i in differs[:N_OTHERS]],
+    }
 
 
 # Why ------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from skim._detectors._base import IMDetector
 
 MAX_TOP = 500  # keeps the page small
+LABELS = {1: "labelled outlier", 0: "labelled inlier"}
 N_TREATMENTS = 8  # counted by name
 
 
@@ -133,6 +134,7 @@ def _content(case, ids, n_top):
     agreement = _findings.agreement(scores_by_member, top)
     threshold = float(-detector.offset_)
     by, kept = _findings.kept_checkpoints(detector)
+    labels = _findings.labels_of(detector, losses)
     return {
         "detector": detector,
         "settings": _settings(detector),
@@ -155,6 +157,7 @@ def _content(case, ids, n_top):
                 "loss": float(losses[i]),
                 "probability": float(chances[k]),
                 "flagged": bool(flagged[i]),
+                "label": LABELS.get(None if labels is None else labels[i]),
                 "votes": agreement and agreement["votes"][k],
                 "reasons": reasons[k],
                 "n_more": n_more[k],
@@ -168,6 +171,8 @@ def _content(case, ids, n_top):
         "n_leading": n_leading,
         "n_leading_apart": int(stands_out[:n_leading].sum()),
         "agreement": agreement,
+        "labels": _findings.judged_labels(labels, flagged, ids),
+        "learns_labels": getattr(detector, "classifier_", None) is not None,
         "trajectory": trajectory(detector.history_, by, kept),
         "map": _findings.map_of(case, losses, flagged, order, len(top)),
         "levels": _findings.LEVELS,

@@ -1,0 +1,53 @@
+"""Answers by single keys on a terminal, and by lines elsewhere."""
+
+import os
+import select
+import sys
+
+try:
+    import termios
+    import tty
+except ImportError:  # Windows
+    termios = tty = None  # type: ignore[assignment]
+
+PATIENCE = 0.5  # seconds
+END, ESCAPE = "\x04", "\x1b"  # Ctrl-D closes the input
+
+
+class Keys:
+    """Reads one answer at a time from standard input.
+
+    On a terminal, a key is an answer. While the context is open, keys are not echoed,
+    and those pressed before an answer is read are dropped, as nobody can have meant
+    them. Elsewhere, an answer is the first letter of a line.
+    """
+
+    def __init__(self):
+        self._is_terminal = sys.stdin.isatty() and termios is not None
+
+    def __enter__(self):
+        if self._is_terminal:
+            self._before = termios.tcgetattr(sys.stdin)
+            self._listen()
+        return self
+
+    def __exit__(self, *_):
+        if self._is_terminal:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._before)
+
+    def _listen(self):
+        """Deliver keys without waiting for Enter."""
+        tty.setcbreak(sys.stdin, termios.TCSADRAIN)
+
+    def read(self):
+        """Return the next answer in lower case, "" at the end of the input."""
+        if not self._is_terminal:
+            line = sys.stdin.readline()
+            return line.strip()[:1].lower() or ("\n" if line else "")
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        while True:
+            while not select.select([sys.stdin], [], [], PATIENCE)[0]:
+                self._listen()  # shells undo it when they continue what was suspended
+            keys = os.read(sys.stdin.fileno(), 1024).decode(errors="replace")
+            if not keys.startswith(ESCAPE):  # of arrows and function keys
+                return keys[:1].replace(END, "").lower()
