@@ -33,9 +33,10 @@ def tell_changes(before, after, labels, conversation, request):
         f"{counted(labels.values)}.",
         soft_wrap=True,
     )
-    if np.isnan(labels.values).all():
+    kinds = np.unique(labels.values[~np.isnan(labels.values)])
+    if not len(kinds):
         return
-    if after.detector.classifier_ is None:
+    if len(kinds) == 1:
         console.print(
             "All labels are of one kind; losses change when there is one of the other.",
             soft_wrap=True,

@@ -17,9 +17,8 @@ END, ESCAPE = "\x04", "\x1b"  # Ctrl-D closes the input
 class Keys:
     """Reads one answer at a time from standard input.
 
-    On a terminal, a key is an answer. While the context is open, keys are not echoed,
-    and those pressed before an answer is read are dropped, as nobody can have meant
-    them. Elsewhere, an answer is the first letter of a line.
+    On a terminal, a key is an answer, and keys are not echoed while the context is
+    open. Elsewhere, an answer is the first letter of a line.
     """
 
     def __init__(self):
@@ -39,12 +38,16 @@ class Keys:
         """Deliver keys without waiting for Enter."""
         tty.setcbreak(sys.stdin, termios.TCSADRAIN)
 
+    def drop(self):
+        """Forget keys that were pressed before there was a question."""
+        if self._is_terminal:
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
     def read(self):
         """Return the next answer in lower case, "" at the end of the input."""
         if not self._is_terminal:
             line = sys.stdin.readline()
             return line.strip()[:1].lower() or ("\n" if line else "")
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)
         while True:
             while not select.select([sys.stdin], [], [], PATIENCE)[0]:
                 self._listen()  # shells undo it when they continue what was suspended

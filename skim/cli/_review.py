@@ -89,12 +89,12 @@ def review(request, table, talk, *, new_model):
         try:
             with Keys() as keys:
                 conversation.run(keys)
+            if conversation.tally:
+                with talk.step("Learning from all answers"):
+                    conversation.refit(refits.finish)
         except KeyboardInterrupt:
             talk.say(f"\nInterrupted; all answers are in {request.labels}.")
             raise typer.Exit(130) from None
-        if conversation.tally:
-            with talk.step("Learning from all answers"):
-                conversation.refit(refits.finish)
         after = results_of(refits.newest)
     tell_changes(before, after, labels, conversation, request)
 
@@ -172,6 +172,7 @@ class Conversation:
     def _ask(self, keys):
         """Return the key of an answer that makes sense."""
         while True:
+            keys.drop()
             self.console.print(PROMPT, end="", soft_wrap=True)
             self.console.file.flush()
             key = keys.read()

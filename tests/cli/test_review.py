@@ -1,0 +1,350 @@
+"""Reviewing rows, and detecting with the labels."""
+
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.pipeline import make_pipeline
+
+import skim
+from skim import IMBoostDetector
+from skim.cli import _work
+from skim.cli._labels import Labels
+from skim.cli._model_file import load_model, save_model
+from skim.cli._refits import EVERY, Refits
+from skim.tables import TableEncoder
+from tests.cli.test_cli import assert_refused, run
+
+EPOCHS = 5
+
+
+@pytest.fixture(scope="module")
+def orders():
+    """Orders of which the last ten are heavy for their price."""
+    rng = np.random.default_rng(0)
+    price = rng.normal(50, 10, 80)
+    weight = price / 10 + rng.normal(0, 0.2, 80)
+    weight[70:] += 2
+    return pd.DataFrame(
+        {
+            "order": [f"order {i:02d}" for i in range(80)],
+            "price": price.round(2),
+            "weight": weight.round(2),
+            "country": rng.choice(["DE", "FR"], 80),
+        }
+    )
+
+
+@pytest.fixture
+def folder(orders, tmp_path, monkeypatch):
+    """A folder with the table; fits are short."""
+    orders.to_csv(tmp_path / "orders.csv", index=False)
+    new_model = _work.new_model
+    monkeypatch.setattr(
+        _work,
+        "new_model",
+        lambda *args, **kwargs: new_model(*args, **kwargs).set_params(
+            detector__epochs=EPOCHS
+        ),
+    )
+    return tmp_path
+
+
+def review(folder, answers, *options):
+    command = ["review", folder / "orders.csv", "--labels", folder / "labels.csv"]
+    result = run(*command, *options, input="\n".join(answers))
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def labels_in(folder):
+    return pd.read_csv(folder / "labels.csv").set_index("order")["label"]
+
+
+def asked(result):
+    """The orders asked about, one for each question."""
+    lines = result.stdout.splitlines()
+    return [
+        lines[i + 1].partition("order ")[2]
+        for i, line in enumerate(lines)
+        if line.startswith("Question")
+    ]
+
+
+def detect(folder, *options, source="orders.csv"):
+    return run("detect", folder / source, *options)
+
+
+# review --------------------------------------------------------------------------
+
+
+def test_every_answer_is_kept(folder):
+    result = review(folder, ["y", "no", "s", "what", "u", "y", "N", "q", "y"])
+    first, second, third, fourth, again, then, last = asked(result)
+    assert len({first, second, third, fourth, last}) == 5
+    assert (again, then) == (third, fourth)
+    expected = {first: 1, second: 0, third: 1, fourth: 0}
+    assert labels_in(folder).to_dict() == expected
+    assert "Answer with one of y, n, s, u and q." in result.stdout
+    assert "4 answers; " in result.stdout
+    assert "4 labels (2 outliers, 2 inliers)" in result.stdout
+
+
+def test_rows_are_shown_with_reasons_in_80_columns(folder, orders):
+    orders.assign(price=orders["price"].where(orders.index != 30, 900)).to_csv(
+        folder / "orders.csv", index=False
+    )
+    shown = review(folder, ["q"]).stdout
+    lines = shown.splitlines()
+    assert lines[2] == "row 31, order order 30"
+    assert lines[3] == "number 1 of 80 by loss, flagged"
+    assert any(
+        line.split()[:3] == ["*", "price", "900"] and " to " in line for line in lines
+    )
+    assert max(map(len, lines)) <= 80
+    assert "No answers, so nothing has changed." in shown
+    assert not (folder / "labels.csv").exists()
+
+
+def test_the_next_review_continues(folder):
+    first = asked(review(folder, ["y", "n", "s"]))
+    second = asked(review(folder, ["u", "n", "n"]))
+    assert not {second[0], *second[2:]} & set(first[:3])
+    assert second[1] == first[2]  # the last answer of the review before
+    labels = labels_in(folder)
+    assert labels.index.tolist() == [*first[:2], *second[1:3]]
+    assert labels.tolist() == [1, 0, 0, 0]
+    third = review(folder, ["u"] * 5 + ["q"])
+    assert "There is nothing to undo." in third.stdout
+    assert (folder / "labels.csv").read_text() == "order,label,answered\n"
+
+
+def test_a_review_ends_when_all_rows_were_seen(folder, orders):
+    orders[:5].to_csv(folder / "orders.csv", index=False)
+    result = review(folder, ["s", "y", "n", "n", "n", "n"], "--id", "order")
+    assert "Every row has been asked about." in result.stdout
+    assert "4 answers and 1 skipped" in result.stdout
+
+
+def test_the_changes_are_those_between_two_fits(folder, orders):
+    truth = (orders.index >= 70).astype(int)
+    before = pd.read_csv(_detected(folder, "before.csv"))
+    answers = asked(review(folder, ["s"] * 12))[:12]
+    (folder / "labels.csv").unlink()
+    said = ["ny"[truth[int(name[-2:])]] for name in answers]
+    result = review(folder, said)
+    after = pd.read_csv(_detected(folder, "after.csv", "--labels"))
+    is_new = (after["outlier"] == 1) & (before["outlier"] == 0)
+    is_gone = (after["outlier"] == 0) & (before["outlier"] == 1)
+    plural = "rows are" if is_new.sum() != 1 else "row is"
+    assert f"{is_new.sum()} {plural} newly flagged, {is_gone.sum()} no" in result.stdout
+    lines = result.stdout.splitlines()
+    header = next(i for i, line in enumerate(lines) if line.startswith("now "))
+    shown = [line.split()[:3] for line in lines[header + 1 : header + 11]]
+    ranks = before["loss"].rank(ascending=False, method="first").astype(int)
+    order = after["loss"].sort_values(ascending=False, kind="stable").index[:10]
+    assert shown == [
+        [str(k + 1), str(ranks[i]), str(i + 1)] for k, i in enumerate(order)
+    ]
+    labels = labels_in(folder)
+    flags = after.set_index("order")["outlier"]
+    agreed = (labels == flags[labels.index]).sum()
+    assert f"agrees with {agreed} of {len(labels)} labels" in result.stdout
+
+
+def _detected(folder, name, *labels):
+    labels = [*labels, folder / "labels.csv"] if labels else []
+    result = detect(folder, "-o", folder / name, *labels)
+    assert result.exit_code == 0, result.stderr
+    return folder / name
+
+
+def test_answers_do_not_wait_for_a_fit(folder, monkeypatch):
+    """The first fit with labels cannot finish before seven questions are answered."""
+    finished = threading.Event()
+    n_answered = 0
+    answer, fit = Labels.answer, Refits._fit
+
+    def counting(self, row, label):
+        nonlocal n_answered
+        answer(self, row, label)
+        n_answered += 1
+        if n_answered == 7:
+            finished.set()
+
+    def waiting(self, labels):
+        assert finished.wait(60)
+        return fit(self, labels)
+
+    monkeypatch.setattr(Labels, "answer", counting)
+    monkeypatch.setattr(Refits, "_fit", waiting)
+    result = review(folder, ["y", "n"] * 4)
+    assert "failed" not in result.stderr
+    assert len(labels_in(folder)) == 8
+
+
+def test_a_fit_that_fails_loses_no_answer(folder, monkeypatch):
+    fit = IMBoostDetector.fit
+
+    def failing(self, X, y=None, *, labels=None):
+        if labels is not None:
+            raise RuntimeError("out of\nluck")
+        return fit(self, X, y)
+
+    monkeypatch.setattr(IMBoostDetector, "fit", failing)
+    result = review(folder, ["y", "n"] * 3)
+    note = "Note: The answers are kept, but learning them failed: out of luck"
+    assert note in result.stderr
+    assert labels_in(folder).tolist() == [1, 0] * 3
+    assert "0 rows are newly flagged, 0 no longer" in result.stdout
+
+
+def test_fits_follow_the_labels(orders):
+    features = TableEncoder().fit_transform(orders)
+    detector = IMBoostDetector(epochs=EPOCHS, warm_start=True, random_state=0)
+    detector.fit(features)
+    labels = np.full(80, np.nan)
+    with Refits(detector, features) as refits:
+        labels[: EVERY - 1] = 0
+        refits.offer(labels)
+        assert refits._running is None
+        labels[79] = 1
+        refits.offer(labels)
+        while refits.newest is detector:
+            refits.collect()
+            time.sleep(0.01)
+        np.testing.assert_equal(refits.newest.labels_, labels)
+        assert detector.labels_ is None
+        labels[78] = 1
+        refits.finish(labels)
+        alone = IMBoostDetector(epochs=EPOCHS, random_state=0)
+        alone.fit(features, labels=labels)
+        np.testing.assert_array_equal(
+            refits.newest.training_scores_, alone.training_scores_
+        )
+        refits.finish(np.full(80, np.nan))
+        assert refits.newest is detector
+
+
+def test_a_changed_table_is_refused(folder, orders):
+    plain = orders.drop(columns="order")
+    plain.to_csv(folder / "orders.csv", index=False)
+    review(folder, ["y", "n"])
+    plain[::-1].to_csv(folder / "orders.csv", index=False)
+    labels = ["--labels", folder / "labels.csv"]
+    for command in ("review", "detect"):
+        result = run(command, folder / "orders.csv", *labels, "--quiet", input="y\n")
+        assert_refused(result, "orders.csv has changed", "--id")
+
+
+def test_a_review_cannot_read_answers_and_the_table(folder):
+    result = run("review", "-", "--labels", folder / "labels.csv", input="y")
+    assert result.exit_code == 2
+    assert "give a file to read" in " ".join(result.stderr.split())
+    path = folder / "orders.csv"
+    assert run("review", path, "--labels", path, input="y").exit_code == 2
+    nowhere = folder / "nowhere" / "labels.csv"
+    result = run("review", path, "--labels", nowhere, "--quiet", input="y")
+    assert_refused(result, "cannot be written", "does not exist")
+
+
+# detect --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def labelled(folder):
+    """A folder with labels of eight rows."""
+    names = [0, 10, 20, 30, 40, 50, 70, 75]
+    lines = [f"order {i:02d},{int(i >= 70)}" for i in names]
+    (folder / "labels.csv").write_text("\n".join(["order,label", *lines, ""]))
+    return folder
+
+
+def test_detect_learns_from_labels(labelled, orders):
+    result = detect(
+        *(labelled, "--labels", labelled / "labels.csv", "-o", labelled / "found.csv"),
+        *("--save", labelled / "model.skops", "--report", labelled / "report.html"),
+    )
+    assert "8 labels (2 outliers, 6 inliers)" in result.stderr
+    assert "The threshold agrees with" in result.stderr
+    assert "labelled outlier" in (labelled / "report.html").read_text("utf-8")
+    found = pd.read_csv(labelled / "found.csv")
+    labels = np.full(80, np.nan)
+    labels[[0, 10, 20, 30, 40, 50]] = 0
+    labels[[70, 75]] = 1
+    with sklearn.config_context(enable_metadata_routing=True):
+        detector = IMBoostDetector(epochs=EPOCHS, random_state=0)
+        detector.set_fit_request(labels=True)
+        model = make_pipeline(TableEncoder(), detector).fit(orders, labels=labels)
+    np.testing.assert_allclose(found["loss"], -model.score_samples(orders), atol=1e-6)
+    without = skim.ALTBIDetector(epochs=EPOCHS, random_state=0)
+    without.fit(model[0].transform(orders))
+    assert not np.allclose(without.training_scores_, model[-1].training_scores_)
+    again = run(
+        *("score", labelled / "orders.csv", "--model", labelled / "model.skops"),
+        *("-o", labelled / "again.csv"),
+    )
+    assert again.exit_code == 0, again.stderr
+    expected = (labelled / "found.csv").read_bytes()
+    assert (labelled / "again.csv").read_bytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("order 70,0", ["both 1 and 0", "order 70"]),
+        ("order 99,0", ["order 99", "does not have"]),
+        ("order 11,maybe", ["'maybe'", "line 10"]),
+    ],
+)
+def test_labels_that_make_no_sense_are_refused(labelled, line, words):
+    path = labelled / "labels.csv"
+    path.write_text(f"{path.read_text()}{line}\n")
+    assert_refused(detect(labelled, "--labels", path, "--quiet"), *words)
+
+
+def test_labels_need_the_right_detector_and_something_in_them(labelled):
+    labels = ["--labels", labelled / "labels.csv"]
+    result = detect(labelled, *labels, "--detector", "odim")
+    assert result.exit_code == 2
+    assert "--labels needs --detector altbi" in result.stderr
+    result = detect(labelled, *labels, "-o", f"{labelled / 'parts'}/")
+    assert result.exit_code == 2
+    assert "--labels needs a file" in result.stderr
+    (labelled / "labels.csv").write_text("order,label\norder 01,\n")
+    assert_refused(detect(labelled, *labels, "-q"), "no labels", "skim review")
+    (labelled / "labels.csv").unlink()
+    assert_refused(detect(labelled, *labels, "-q"), "does not exist", "skim review")
+
+
+def test_labels_of_one_kind_change_nothing(labelled):
+    path = labelled / "labels.csv"
+    path.write_text("order,label\norder 01,0\norder 02,0\n")
+    result = detect(labelled, "--labels", path, "-o", labelled / "found.csv")
+    assert "Labels of one kind alone do not change the losses" in result.stderr
+    detect(labelled, "-o", labelled / "without.csv")
+    expected = (labelled / "without.csv").read_bytes()
+    assert (labelled / "found.csv").read_bytes() == expected
+
+
+def test_trees_that_lead_astray_are_not_loaded(orders, tmp_path):
+    labels = np.r_[np.zeros(70), np.ones(10)]
+    encoder = TableEncoder().fit(orders)
+    detector = IMBoostDetector(epochs=1, random_state=0)
+    detector.fit(encoder.transform(orders), labels=labels)
+    detector.classifier_.estimators_ = detector.classifier_.estimators_[:2]
+    model = make_pipeline(encoder, detector)
+    save_model(model, tmp_path / "model.skops")
+    load_model(tmp_path / "model.skops")
+    tree = detector.classifier_.estimators_[1].tree_
+    sound = tree.__getstate__()
+    for field in ("left_child", "right_child", "feature"):
+        nodes = sound["nodes"].copy()
+        nodes[field][0] = 10**6
+        tree.__setstate__(sound | {"nodes": nodes})
+        save_model(model, tmp_path / "wrong.skops")
+        with pytest.raises(ValueError, match=r"wrong.skops is damaged"):
+            load_model(tmp_path / "wrong.skops")
