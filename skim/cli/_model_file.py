@@ -1,5 +1,6 @@
 """Saving and loading models as skops files."""
 
+import copy
 import json
 import os
 import warnings
@@ -44,14 +45,13 @@ TRUSTED = [
         CategoryEncoder,
         FrequencyEncoder,
         DateEncoder,
-        Tree,
     )
 ]
 
 
 def save_model(model, path, *, ids=()):
     """Save a fitted pipeline of encoder and detector, and the columns naming rows."""
-    import_skops().dump(model, path)
+    import_skops().dump(_with_plain_trees(model), path)
     label = {
         "skim": skim.__version__,
         "scikit-learn": sklearn.__version__,
@@ -100,8 +100,10 @@ def load_model(path):
         raise _damaged(path) from None
     if not _is_model(model):
         raise _not_ours(path)
-    if not _has_sound_trees(model[1]):
-        raise _damaged(path)
+    try:
+        _restore_trees(model[1])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise _damaged(path) from None
     return model, label["id"], warning
 
 
@@ -140,23 +142,48 @@ def _is_model(model):
     )
 
 
-def _has_sound_trees(detector):
-    """Whether to follow the trees of a classifier cannot lead out of them."""
+# Trees of a classifier -------------------------------------------------------------
+
+
+def _with_plain_trees(model):
+    """Return the model with trees as dicts of arrays, which are safe to load."""
+    classifier = getattr(model[1], "classifier_", None)
+    if classifier is None:
+        return model
+    detector, classifier = copy.copy(model[1]), copy.copy(classifier)
+    detector.classifier_ = classifier
+    classifier.estimators_ = [copy.copy(one) for one in classifier.estimators_]
+    for estimator in classifier.estimators_:
+        estimator.tree_ = estimator.tree_.__getstate__()
+    return Pipeline([model.steps[0], (model.steps[1][0], detector)])
+
+
+def _restore_trees(detector):
+    """Make trees of arrays again, or raise if to follow them would lead astray."""
     classifier = getattr(detector, "classifier_", None)
     if classifier is None:
-        return True
-    n_inputs = detector.n_features_in_ + 1
-    for tree in (estimator.tree_ for estimator in classifier.estimators_):
-        if not 0 < tree.node_count <= tree.capacity:
-            return False
-        nodes = np.flatnonzero(tree.children_left != -1)
-        features = tree.feature[nodes]
-        if ((features < 0) | (features >= n_inputs)).any():
-            return False
-        for children in (tree.children_left[nodes], tree.children_right[nodes]):
-            if ((children <= nodes) | (children >= tree.node_count)).any():
-                return False
-    return True
+        return
+    n_inputs = detector.n_features_in_ + 1  # the last one is the loss
+    for estimator in classifier.estimators_:
+        state = estimator.tree_
+        nodes, values = state["nodes"], state["values"]
+        _check_nodes(nodes, n_inputs)
+        tree = Tree(n_inputs, np.array([2]), 1)
+        facts = {"max_depth": int(state["max_depth"]), "node_count": len(nodes)}
+        tree.__setstate__(facts | {"nodes": nodes, "values": values})
+        estimator.tree_ = tree
+
+
+def _check_nodes(nodes, n_inputs):
+    left, right, feature = (
+        nodes[name] for name in ("left_child", "right_child", "feature")
+    )
+    inner = np.flatnonzero(left != -1)
+    is_sound = (feature[inner] >= 0) & (feature[inner] < n_inputs)
+    for children in (left[inner], right[inner]):
+        is_sound &= (children > inner) & (children < len(nodes))
+    if not len(nodes) or not is_sound.all():
+        raise ValueError("The nodes are not those of a tree.")
 
 
 def _not_ours(path):

@@ -157,7 +157,7 @@ def _content(case, ids, n_top):
                 "loss": float(losses[i]),
                 "probability": float(chances[k]),
                 "flagged": bool(flagged[i]),
-                "label": LABELS.get(None if labels is None else labels[i]),
+                "label": None if labels is None else LABELS.get(labels[i]),
                 "votes": agreement and agreement["votes"][k],
                 "reasons": reasons[k],
                 "n_more": n_more[k],

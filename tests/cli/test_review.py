@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+import skops.io
 from sklearn.pipeline import make_pipeline
 
 import skim
 from skim import IMBoostDetector
 from skim.cli import _work
 from skim.cli._labels import Labels
-from skim.cli._model_file import load_model, save_model
+from skim.cli._model_file import TRUSTED, load_model, save_model
 from skim.cli._refits import EVERY, Refits
 from skim.tables import TableEncoder
 from tests.cli.test_cli import assert_refused, run
@@ -333,18 +334,22 @@ def test_labels_of_one_kind_change_nothing(labelled):
 def test_trees_that_lead_astray_are_not_loaded(orders, tmp_path):
     labels = np.r_[np.zeros(70), np.ones(10)]
     encoder = TableEncoder().fit(orders)
-    detector = IMBoostDetector(epochs=1, random_state=0)
-    detector.fit(encoder.transform(orders), labels=labels)
+    features = encoder.transform(orders)
+    detector = IMBoostDetector(epochs=1, random_state=0).fit(features, labels=labels)
     detector.classifier_.estimators_ = detector.classifier_.estimators_[:2]
     model = make_pipeline(encoder, detector)
-    save_model(model, tmp_path / "model.skops")
-    load_model(tmp_path / "model.skops")
+    path = tmp_path / "model.skops"
+    save_model(model, path)
+    assert set(skops.io.get_untrusted_types(file=path)) <= set(TRUSTED)
+    (_, loaded), _, _ = load_model(path)
+    expected = detector.score_samples(features)
+    np.testing.assert_array_equal(loaded.score_samples(features), expected)
     tree = detector.classifier_.estimators_[1].tree_
     sound = tree.__getstate__()
     for field in ("left_child", "right_child", "feature"):
         nodes = sound["nodes"].copy()
         nodes[field][0] = 10**6
         tree.__setstate__(sound | {"nodes": nodes})
-        save_model(model, tmp_path / "wrong.skops")
-        with pytest.raises(ValueError, match=r"wrong.skops is damaged"):
-            load_model(tmp_path / "wrong.skops")
+        save_model(model, path)
+        with pytest.raises(ValueError, match=r"model.skops is damaged"):
+            load_model(path)
