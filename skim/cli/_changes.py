@@ -69,7 +69,8 @@ def _tell_order(console, before, after, labels):
     earlier[before.strangest(None)] = np.arange(len(before.losses)) + 1
     n_same = int((earlier[top] <= len(top)).sum())
     console.print(
-        f"{n_same:,} of the {len(top):,} strangest rows were among these before:",
+        f"Of the {len(top):,} strangest rows, {n_same:,} "
+        f"{'was' if n_same == 1 else 'were'} among the strangest {len(top):,} before:",
         soft_wrap=True,
     )
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
