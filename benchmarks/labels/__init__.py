@@ -99,6 +99,7 @@ def parts(found):
     for group in found["group"].unique():
         if group != "networks":
             own = found[found["group"] == group]
+            own = own.merge(main[["table", "seed"]].drop_duplicates())
             same = main.merge(own[["table", "seed"]].drop_duplicates())
             n_sources = same["family"].map(source_of).nunique()
             yield f"with {group}: {n_sources} sources", pd.concat([same, own])
