@@ -118,19 +118,27 @@ def workers(folder, n_rows, n_columns, part_rows):
 
     parts = write_parts(Path(folder), n_rows, n_columns, part_rows)
     model = DaskDetector(detector(), random_state=0, scheduler="threads").fit(parts)
-    found = {}
+    seconds, cpu = {}, {}
     for n_workers in (1, 2):
-        with LocalCluster(n_workers=n_workers, **CLUSTER) as cluster, Client(cluster):
+        with (
+            LocalCluster(n_workers=n_workers, **CLUSTER) as cluster,
+            Client(cluster) as client,
+        ):
             first = find_parts(parts)[0].path
-            for _ in range(n_workers):  # loads torch on the workers
-                model.score_samples(first).sum().compute()
+            client.run(_warm_up)
+            model.score_samples(first).sum().compute()
+            before = sum(client.run(_cpu_seconds).values())
             clock = Clock()
             model.score_samples(parts).sum().compute()
-            found[n_workers], _ = clock.read()
+            seconds[n_workers], _ = clock.read()
+            cpu[n_workers] = sum(client.run(_cpu_seconds).values()) - before
     return [
-        ("scores: one worker", "seconds", found[1]),
-        ("scores: two workers", "seconds", found[2]),
-        ("two workers against one", "times", found[1] / found[2]),
+        ("scores: one worker", "seconds", seconds[1]),
+        ("scores: two workers", "seconds", seconds[2]),
+        ("two workers against one", "times", seconds[1] / seconds[2]),
+        ("scores: processor of one worker", "seconds", cpu[1]),
+        ("scores: processor of two workers", "seconds", cpu[2]),
+        ("two workers against one on free cores", "times", 2 * cpu[1] / cpu[2]),
     ]
 
 
@@ -144,7 +152,9 @@ def accuracy(name, n_rows, seed):
     model = DaskDetector(
         detector(seed), n_rows=n_rows, random_state=seed, scheduler="threads"
     ).fit(parts)
-    scores = whole.score_samples(X)
+    scores = whole.training_scores_
+    if whole.training_rows_ is not None:
+        scores = whole.score_samples(X)
     lazy = model.score_samples(parts).compute(scheduler="threads")
     return [
         (f"{name}: whole table", "AUROC", roc_auc_score(y, -scores)),
