@@ -14,7 +14,12 @@ from benchmarks._shared.runner import Plan, execute, watch
 from benchmarks._shared.sources import halves
 from benchmarks._shared.tables import tables_at_hand
 from benchmarks._shared.worker import Limits
-from benchmarks.networks._windows import draw_windows, measure_windows, summary
+from benchmarks.networks._windows import (
+    ARCHITECTURES,
+    draw_windows,
+    measure_windows,
+    summary,
+)
 
 __all__ = ["networks"]
 
@@ -84,8 +89,12 @@ def networks(
     epochs: Annotated[
         int, typer.Option(min=1, help="Epochs on the simulated data.")
     ] = 300,
+    network: some_of(tuple(ARCHITECTURES)) = None,
     windows: Annotated[
         bool, typer.Option(help="Whether to measure windows on simulated data.")
+    ] = True,
+    accuracy: Annotated[
+        bool, typer.Option(help="Whether to measure accuracy on tables.")
     ] = True,
     output: Annotated[
         Path, typer.Option(help="Folder; runs that are in it are not repeated.")
@@ -95,14 +104,16 @@ def networks(
 
     Labels only serve the comparison. SKIM_DATA_HOME names the folder of ADBench's data.
     """
-    tables = tables_at_hand(data)
+    tables = tables_at_hand(data) if accuracy else []
     output.mkdir(parents=True, exist_ok=True)
     if windows:
-        paths = measure_windows(seeds, epochs, output / "windows.jsonl")
+        paths = measure_windows(network, seeds, epochs, output / "windows.jsonl")
         rows = summary(paths)
         rows.to_csv(output / "windows.csv", index=False, float_format="%.4g")
         print_table(rows, rows.itertuples(index=False), "Windows", digits=".3g")
         save_svg(draw_windows(paths), output / "windows.svg")
+    if not accuracy:
+        return
     store = Store(output / "results.jsonl")
     try:
         with store.lock():

@@ -80,8 +80,8 @@ def auroc_path(network, way, spread, n_seeds, epochs):
     return list(found), list(found.values())
 
 
-def measure_windows(n_seeds, epochs, path):
-    """Return the records of all runs, those of earlier calls from a file."""
+def measure_windows(networks, n_seeds, epochs, path):
+    """Return the records of some networks' runs, those of earlier calls from a file."""
     records = []
     if path.exists():
         records = [json.loads(line) for line in path.read_text().splitlines()]
@@ -89,7 +89,7 @@ def measure_windows(n_seeds, epochs, path):
         (network, way, spread, n_seeds, epochs): None
         for way in WAYS
         for spread in SPREADS
-        for network in ARCHITECTURES
+        for network in networks
     }
     for record in records:
         if tuple(record["task"]) in wanted:
@@ -131,13 +131,14 @@ def summary(records):
 
 def draw_windows(records):
     """Draw the mean AUROC over the epochs, by network and spread of the clusters."""
-    figure = Figure(figsize=(11, 7.5), layout="constrained")
-    size = len(SPREADS), len(ARCHITECTURES)
+    networks = list(dict.fromkeys(record["task"][0] for record in records))
+    size = len(SPREADS), len(networks)
+    figure = Figure(figsize=(2.75 * size[1], 2.5 * size[0]), layout="constrained")
     axes = figure.subplots(*size, sharex=True, sharey=True, squeeze=False)
     places = {
         (network, spread): axes[i, j]
         for i, spread in enumerate(SPREADS)
-        for j, network in enumerate(ARCHITECTURES)
+        for j, network in enumerate(networks)
     }
     for record in records:
         network, way, spread, *_ = record["task"]

@@ -12,7 +12,7 @@ from tests.benchmarks.commands import run_command
         ("contrastive", ["--data"]),
         ("judgement", ["--data", "--part"]),
         ("scale", ["--step", "--data"]),
-        ("networks", ["--data", "--detector"]),
+        ("networks", ["--data", "--detector", "--network"]),
         ("images", ["--data", "--method", "--representation"]),
         ("stopping", ["--data", "--detector"]),
         ("tabpfn", ["--data", "--method", "--column"]),
