@@ -54,9 +54,9 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
 
     n_components : int, "auto" or None, default="auto"
         Largest number of principal components that the networks see instead of the
-        features; there is at most one for every three rows. "auto" is 128 for tables
-        of 200 or more features. None, which "auto" is for others, means no reduction.
-        Components are min-max scaled, whatever `scaling` is.
+        features; there is at most one for every three rows. "auto" means 128 for
+        tables of 200 or more features, and None for narrower ones; None disables the
+        reduction. Components are min-max scaled, whatever `scaling` is.
 
     epochs : int, default=100
         Number of epochs or, if `stopping` chooses when to stop, the largest number.

@@ -46,7 +46,6 @@ SMALL_TABLE = 500  # rows; chance weighs more in smaller ones, and networks cost
 N_TYPICAL_ROWS = 2048  # of the training data, kept to tell what is usual
 MAX_ROWS = 1_000_000  # beyond this, a sample stands for all but in scaling
 N_SAMPLED_ROWS = 200_000
-MAX_KEPT_CELLS = 2**22  # of a table that is scaled once for the whole training run
 # Loss of a cell per length of its column's tail beyond the tail: about that of half the
 # range of a squashed column, under the smallest variance that a network can have.
 FAR_LOSS = 50.0
@@ -91,6 +90,7 @@ class IMDetector(
     contamination: float | str
     history_: dict
     weights_: NDArray
+    _n_rows: int  # of which `training_rows_` are a sample
 
     # Hooks: what a subclass says -----------------------------------------------
 
@@ -180,9 +180,7 @@ class IMDetector(
         if callbacks is not None:
             callbacks.begin(total)
         with nets.compute():
-            table = ScaledTable(self._scaler, X)
-            is_small = len(X) * len(self._scaler.fill_) <= MAX_KEPT_CELLS
-            rows = list(table) if is_small else table
+            rows = ScaledTable(self._scaler, X).kept()
             self._sample = X[evenly_spaced(len(X), N_TYPICAL_ROWS)]
             self._loss_ranges: list = []
             run = self._new_run(rows, past)
@@ -248,7 +246,8 @@ class IMDetector(
 
     def _sampled(self, X, past):
         """Return the rows of a large table that stand for all; note which they are."""
-        if past is None or len(X) != self._scaler.n_seen_:
+        if past is None or len(X) != self._n_rows:
+            self._n_rows = len(X)
             self.training_rows_ = np.sort(
                 sample_without_replacement(
                     len(X),
@@ -421,7 +420,7 @@ class IMDetector(
                 "The stages of the training run were not kept; set store_stages=True "
                 "and fit again."
             )
-        return self._staged_scores(rows)
+        return self._staged_scores(rows.kept())
 
     def _staged_scores(self, rows):
         scores = staged_scores(self, rows)

@@ -9,7 +9,6 @@ from skim._detectors._gaps import gap_factor
 from skim._detectors._scaling import (
     BLOCK_CELLS,
     FREE,
-    MAX_TAIL,
     InputScaler,
     ScaledRows,
 )
@@ -22,8 +21,8 @@ MAX_ROWS = 10_000  # that the directions are learned from
 CHUNK_ROWS = 64  # projected at once
 
 # Cells count at most so many standard deviations, and columns at most so many times
-# as much as the median column: neither an absurd cell nor a column in small units
-# may have a direction of its own.
+# as much or as little as the median column: an absurd cell has no direction of its
+# own, and units matter little.
 REACH = 6.0
 MAX_WEIGHT = 3.0
 SHARE_FAR = 0.05  # of the rows; some of so many cells are further out than most
@@ -50,6 +49,8 @@ class ComponentScaler(InputScaler):
     components_ : ndarray of shape (n_components_, n_features)
     """
 
+    constant_tail = 1.0  # the networks hardly see the only odd cell of a wide row
+
     def __init__(self, n_components, *, far_loss):
         super().__init__("squash", far_loss=far_loss)
         self.n_components = n_components
@@ -69,14 +70,16 @@ class ComponentScaler(InputScaler):
         return self
 
     def _learn_components(self, X):
-        spread = np.where(self.constant_, 0.0, np.nan_to_num(self.spread_))
-        spread *= np.nan_to_num(self.half_range_)
-        median = np.median(spread[spread > 0]) if spread.any() else 1.0
-        self._weights = np.minimum(spread / median, MAX_WEIGHT)
+        spread = np.nan_to_num(self.spread_ * self.half_range_)
+        varies = ~self.constant_ & (spread > 0)
+        median = np.median(spread[varies]) if varies.any() else 1.0
+        with np.errstate(over="ignore"):
+            weights = np.clip(spread / median, 1 / MAX_WEIGHT, MAX_WEIGHT)
+        self._weights = np.where(varies, weights, 1.0)
         self._origin = np.zeros(X.shape[1])
         sample = X[evenly_spaced(len(X), MAX_ROWS)]
         tails = np.abs(self._to_unit(sample) - self.center_)
-        tails /= np.where(self.tail_ > 0, self.tail_, MAX_TAIL)
+        tails /= np.where(self.tail_ > 0, self.tail_, self.constant_tail)
         furthest = np.fmax.reduce(tails, axis=1, initial=0.0)
         self.free = max(FREE, np.quantile(furthest, 1 - SHARE_FAR))
         deviations = np.nan_to_num(self._deviations(self.cells(sample)))

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
+from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -54,9 +55,9 @@ class IMBoostDetector(LabelledDetector):
 
     n_components : int, "auto" or None, default="auto"
         Largest number of principal components that the networks see instead of the
-        features; there is at most one for every three rows. "auto" is 128 for tables
-        of 200 or more features. None, which "auto" is for others, means no reduction.
-        Components are min-max scaled, whatever `scaling` is.
+        features; there is at most one for every three rows. "auto" means 128 for
+        tables of 200 or more features, and None for narrower ones; None disables the
+        reduction. Components are min-max scaled, whatever `scaling` is.
 
     epochs : int, default=100
         Number of epochs or, if `stopping` chooses when to stop, the largest number.
@@ -478,6 +479,8 @@ class IMBoostDetector(LabelledDetector):
         n_rows = _num_samples(X)
         if n_per_round is None:
             n_per_round = 6 if n_rows <= 500 else round(n_rows / 100)
+        check_scalar(n_rounds, "n_rounds", Integral, min_val=1)
+        check_scalar(n_per_round, "n_per_round", Integral, min_val=1)
         questions = Questions(
             oracle,
             check_labels(labels, n_rows),
@@ -522,6 +525,7 @@ class IMBoostDetector(LabelledDetector):
             Numbers of rows without a label, the most valuable first.
         """
         check_is_fitted(self, "offset_")
+        check_scalar(n, "n", Integral, min_val=0)
         if not hasattr(self, "snapshot_epochs_"):
             raise ValueError("query needs fit: partial_fit does not number its rows.")
         strategy = self.query_strategy if strategy is None else strategy

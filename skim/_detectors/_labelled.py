@@ -10,6 +10,7 @@ from sklearn.base import _fit_context
 
 from skim import _nets as nets
 from skim._detectors._altbi import ALTBIDetector
+from skim._detectors._base import N_TYPICAL_ROWS
 from skim._detectors._boosting import Boosting
 from skim._detectors._labels import (
     combined,
@@ -23,7 +24,7 @@ from skim._detectors._labels import (
 from skim._detectors._verdict import threshold
 from skim._training._resume import check_fixed
 from skim._training._stages import until
-from skim._utils import own_random_state
+from skim._utils import evenly_spaced, own_random_state
 
 
 class LabelledDetector(ALTBIDetector):
@@ -42,13 +43,14 @@ class LabelledDetector(ALTBIDetector):
 
     def _learn(self, X, y, labels, questions=None):
         """Fit with labels, and with the answers to questions asked while training."""
-        self._check_warm_up()
+        self._check_use_of_labels(labels is not None or questions is not None)
         names = ("labels_", "history_", "_stages")
         before = {name: vars(self)[name] for name in names if name in vars(self)}
         self.labels_, self._questions = labels, questions
         try:
             if self._is_trained():
                 rows, snapshots = self._scaled(X), (self.weights_, self._statistics)
+                self._sample = rows.X[evenly_spaced(len(rows), N_TYPICAL_ROWS)]
                 with nets.compute():
                     self._finish(rows, list(zip(*snapshots, strict=True)))
             else:
@@ -60,8 +62,13 @@ class LabelledDetector(ALTBIDetector):
         finally:
             del self._questions
 
-    def _check_warm_up(self):
+    def _check_use_of_labels(self, has_labels):
         if self.warm_up is None:
+            if has_labels and not self.combine:
+                raise ValueError(
+                    "combine=False and warm_up=None leave no use for labels; set "
+                    "combine=True, or warm_up to a number of epochs."
+                )
             return
         if self.stopping is not None:
             raise ValueError(

@@ -49,6 +49,8 @@ def check_rows(among, n_rows):
         return np.ones(n_rows, dtype=bool)
     among = np.asarray(among)
     mask = np.zeros(n_rows, dtype=bool)
+    if among.size == 0:
+        return mask
     try:
         mask[among] = True
     except IndexError:

@@ -236,7 +236,10 @@ class NetworkDetector(ALTBIDetector):
         name: constraint
         for name, constraint in ALTBIDetector._parameter_constraints.items()
         if name not in NOT_OF_NETWORKS
-    } | {"network": [StrOptions({"flow", "autoencoder", "vae"}), callable]}
+    } | {
+        "network": [StrOptions({"flow", "autoencoder", "vae"}), callable],
+        "n_estimators": IMDetector._parameter_constraints["n_estimators"],
+    }
 
     n_components = None  # networks see the features as they are
     _shape_name = "ModuleShape"

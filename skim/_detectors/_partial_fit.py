@@ -11,7 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import validate_data
 
 from skim import _nets as nets
-from skim._detectors._base import MAX_KEPT_CELLS, N_TYPICAL_ROWS, VALIDATION, IMDetector
+from skim._detectors._base import N_TYPICAL_ROWS, VALIDATION, IMDetector
 from skim._detectors._scaling import ScaledTable
 from skim._training._history import History
 from skim._training._resume import check_fixed, resumable
@@ -42,9 +42,10 @@ class ResumableDetector(IMDetector):
 
         For data that comes in parts. The features are scaled by the running range,
         mean and standard deviation of all rows seen so far; the first part should be
-        representative of the rest. Rows are scored by the networks as they
-        are after the latest part: no snapshots are chosen, and `epochs`, `stopping`
-        and the parameters that go with them have no effect. The threshold is set by a
+        representative of the rest, and of a wide table it sets the components. Rows
+        are scored by the networks as they are after the latest part: no snapshots are
+        chosen, and `epochs`, `stopping` and the parameters that go with them have no
+        effect. The threshold is set by a
         random sample of 4,096 of the rows that `partial_fit` has seen so far.
 
         Parameters
@@ -101,7 +102,7 @@ class ResumableDetector(IMDetector):
     def _train_on_part(self, X, past):
         """Train on more rows, and score with the networks as they are then."""
         rows = ScaledTable(self._scaler, X)
-        run = self._new_run(list(rows) if X.size <= MAX_KEPT_CELLS else rows, past)
+        run = self._new_run(rows.kept(), past)
         losses = self._one_pass(run)
         history = getattr(self, "history_", None)
         n_parts = 0 if history is None else int(history["epoch"][-1])

@@ -21,6 +21,7 @@ MAX_HEAVINESS = 3.0
 MAX_TAIL = 20.0
 
 BLOCK_CELLS = 2**18  # that are scaled and scored at once
+MAX_KEPT_VALUES = 2**22  # of a table that is scaled once for all
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,11 @@ class ScaledTable:
     def __len__(self):
         return len(self.X)
 
+    def kept(self):
+        """Return all blocks, scaled once, if there are few values, or the table."""
+        n_values = len(self.X) * len(self.scaler.fill_)
+        return list(iter(self)) if n_values <= MAX_KEPT_VALUES else self
+
     def values(self, places=slice(None)):
         """Return the scaled values of rows, of shape (*places.shape, n_inputs)."""
         rows = self.X[places]
@@ -110,6 +116,7 @@ class InputScaler:
     """
 
     free = FREE  # how many tails a cell may be out without being far
+    constant_tail = MAX_TAIL  # of columns that are constant, in multiples of their size
     column_shares_: Any = None  # of the columns in each input, unless they are the same
     n_seen_ = 0
 
@@ -226,7 +233,7 @@ class InputScaler:
         if self.how == "squash" and self.far_loss:
             with np.errstate(over="ignore"):
                 center = self.half_origin_ + self.half_range_ * self.center_
-                known = np.where(self.tail_ > 0, self.tail_, MAX_TAIL)
+                known = np.where(self.tail_ > 0, self.tail_, self.constant_tail)
                 tail = self.half_range_ * known
                 reach = self.free * tail
                 low, high = 2 * (center - reach), 2 * (center + reach)

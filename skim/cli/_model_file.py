@@ -14,6 +14,7 @@ from sklearn.tree._tree import Tree
 import skim
 from skim._detectors._altbi import ALTBIDetector
 from skim._detectors._base import IMDetector
+from skim._detectors._components import ComponentScaler
 from skim._detectors._im_autoencoder import IMAutoencoderDetector
 from skim._detectors._imboost import IMBoostDetector
 from skim._detectors._network import NetworkDetector
@@ -39,6 +40,7 @@ TRUSTED = [
         IMBoostDetector,
         NetworkDetector,
         InputScaler,
+        ComponentScaler,
         TableEncoder,
         ColumnDecision,
         NumberEncoder,

@@ -46,8 +46,8 @@ def witnesses_of(part, number):
     found: dict = {}
     if not hasattr(part, "iloc"):
         return found
-    for column in part.columns if len(part) else ():
-        values = part[column]
+    for j, column in enumerate(part.columns if len(part) else ()):
+        values = part.iloc[:, j]
         for place in (0, len(part) // 2):
             differs = _differs(values, values.iloc[place])
             if differs is not None and differs.mean() < MAJORITY:

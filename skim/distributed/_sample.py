@@ -101,7 +101,13 @@ def draw(part, name, number, *, seed, n_rows, below=None):
     kinds = {
         column: (kind, name) for column, kind in kinds_of(part).items() if kind != ""
     }
-    counters = frozenset(filter(part_counts_up(part), kinds)) if n_seen else None
+    counters = None
+    if n_seen:
+        counters = frozenset(
+            str(column)
+            for j, column in enumerate(getattr(part, "columns", ()))
+            if is_counter(part.iloc[:, j])
+        )
     rows = take(part, sample.numbers)
     return sample._replace(
         rows=rows,
@@ -111,19 +117,11 @@ def draw(part, name, number, *, seed, n_rows, below=None):
     )
 
 
-def part_counts_up(part):
-    """Return a function that tells whether a column is a number of the rows.
-
-    The sample of such a column does not show it.
-    """
-
-    def is_counter(column):
-        values = part[column]
-        if values.dtype.kind not in "iu" or values.isna().any():
-            return False
-        return counts_up(values.to_numpy())
-
-    return is_counter
+def is_counter(column):
+    """Tell whether a column numbers the rows, which a sample of it does not show."""
+    if column.dtype.kind not in "iu" or column.isna().any():
+        return False
+    return counts_up(column.to_numpy())
 
 
 def merge(samples, n_rows):

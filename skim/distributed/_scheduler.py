@@ -63,6 +63,11 @@ def _client(scheduler):
             "scheduler must be None, the name of a scheduler, an address, a Client or "
             f"a cluster, not {type(scheduler).__name__}."
         )
+    if isinstance(scheduler, str) and ":" not in scheduler:
+        raise ValueError(
+            f"scheduler={scheduler!r} is neither an address such as tcp://host:8786 "
+            f"nor one of {', '.join(LOCAL)}."
+        )
     try:
         return Client(scheduler, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -104,7 +104,7 @@ class EpochTrainer(BaseEstimator):
             X = self.preparation_.transform(X)
         detector = self.detector_
         valid = validate_data(detector, X, reset=False, **VALIDATION)
-        rows = ScaledTable(detector._scaler, valid)
+        rows = ScaledTable(detector._scaler, valid).kept()
         for epochs, scores in self._staged_scores(rows).items():
             error = None if self.is_finite_[epochs] else detector._diverged()
             yield epochs, error or finite(scores, nan=-FLOAT32_MAX)

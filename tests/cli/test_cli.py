@@ -772,3 +772,15 @@ def test_help_is_quick_and_explains_exit_codes():
     assert "130 if interrupted" in " ".join(run("--help").stdout.split())
     for command in ("detect", "score", "demo", "doctor"):
         assert run(command, "--help").exit_code == 0
+
+
+def test_models_of_wide_tables_are_saved_and_loaded(tmp_path):
+    values = np.random.default_rng(0).normal(size=(60, 210))
+    table, model = tmp_path / "wide.parquet", tmp_path / "model.skops"
+    pd.DataFrame(values).add_prefix("x").to_parquet(table)
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    assert run("detect", table, "--output", first, "--save", model).exit_code == 0
+    assert run("score", table, "--model", model, "--output", second).exit_code == 0
+    columns = ["loss", "probability"]
+    found, again = (pd.read_csv(path)[columns] for path in (first, second))
+    pd.testing.assert_frame_equal(found, again)

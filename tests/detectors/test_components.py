@@ -81,6 +81,16 @@ def test_a_column_in_small_units_does_not_rule_the_components():
     assert share.max() < 0.1
 
 
+def test_columns_in_large_units_are_not_overlooked():
+    rows = wide_rows(300)
+    is_odd = np.arange(300) < 15
+    few = rows[:, :40]
+    rows[is_odd, :40] = np.random.default_rng(1).permuted(few, axis=0)[is_odd]
+    rows[:, :40] *= 0.001
+    scores = ALTBIDetector(random_state=0).fit(rows).training_scores_
+    assert roc_auc_score(is_odd, -scores) > 0.9
+
+
 def test_an_absurd_cell_is_strange_but_sets_no_direction():
     spoilt = X.copy()
     spoilt[5, 17] = 1e6
@@ -173,12 +183,15 @@ def test_constant_and_empty_columns_do_no_harm(constant):
     with pytest.warns(UserWarning, match="without any value"):
         detector = ALTBIDetector(**QUICK).fit(spoilt)
     assert np.isfinite(detector.training_scores_).all()
-    new = spoilt.copy()
-    new[0, 4] = 1e9
-    assert detector.score_samples(new).argmin() == 0
+    usual = detector.score_samples(spoilt)
+    for value in (constant + 5 * max(constant, 1), 1e9):
+        new = spoilt.copy()
+        new[0, 4] = value
+        assert detector.score_samples(new)[0] < usual.min()
 
 
 def test_a_table_of_equal_rows_is_ordinary():
     detector = ALTBIDetector(**QUICK).fit(np.ones((20, 300)))
     assert np.ptp(detector.training_scores_) == 0
     assert (detector.predict(np.ones((2, 300))) == 1).all()
+    assert (detector.predict(np.full((2, 300), 2.0)) == -1).all()

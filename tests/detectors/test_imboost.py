@@ -384,3 +384,35 @@ def test_rows_without_an_answer_are_not_asked_about_again(hidden):
     detector = quick().fit_oracle(hidden[0], oracle)
     assert len(set(asked)) == 30
     assert detector.labels_ is None
+
+
+def test_a_warm_start_may_learn_labels_of_other_rows(table):
+    labels = np.full(len(table), np.nan)
+    labels[:6], labels[-6:] = 0, 1
+    warm = IMBoostDetector(warm_start=True, epochs=6, random_state=0).fit(table)
+    order = np.random.default_rng(0).permutation(len(table))[: len(table) // 2]
+    warm.fit(table[order], labels=labels[order])
+    assert warm.training_scores_.shape == (len(order),)
+    assert np.array_equal(warm.score_samples(table[order]), warm.training_scores_)
+
+
+@pytest.mark.parametrize("n", [-1, 2.5])
+def test_query_refuses_a_number_that_is_none(table, n):
+    detector = IMBoostDetector(epochs=2, random_state=0).fit(table)
+    with pytest.raises((TypeError, ValueError), match="n"):
+        detector.query(n)
+    assert len(detector.query(3, among=[])) == 0
+
+
+@pytest.mark.parametrize("counts", [{"n_rounds": 0}, {"n_per_round": -1}])
+def test_an_oracle_is_asked_at_least_once(table, counts):
+    with pytest.raises(ValueError, match=next(iter(counts))):
+        IMBoostDetector(epochs=2).fit_oracle(table, np.zeros_like, **counts)
+
+
+def test_labels_without_use_are_refused(table):
+    labels = np.full(len(table), np.nan)
+    labels[:2] = 0, 1
+    with pytest.raises(ValueError, match="no use for labels"):
+        IMBoostDetector(combine=False, epochs=2).fit(table, labels=labels)
+    IMBoostDetector(combine=False, epochs=2).fit(table)

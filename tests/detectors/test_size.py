@@ -34,7 +34,7 @@ def quick(cls=ALTBIDetector, **params):
 
 def in_small_blocks(monkeypatch):
     monkeypatch.setattr(_scaling, "BLOCK_CELLS", 5 * 64)
-    monkeypatch.setattr(_base, "MAX_KEPT_CELLS", 0)
+    monkeypatch.setattr(_scaling, "MAX_KEPT_VALUES", 0)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_no_table_is_copied_as_a_whole(monkeypatch, tmp_path, dtype, n_component
     X = np.random.default_rng(0).normal(size=(8000, 200)).astype(dtype)
     np.save(tmp_path / "table.npy", X)
     mapped = np.load(tmp_path / "table.npy", mmap_mode="r")
-    monkeypatch.setattr(_base, "MAX_KEPT_CELLS", 2**14)
+    monkeypatch.setattr(_scaling, "MAX_KEPT_VALUES", 2**14)
     monkeypatch.setattr(_scaling, "BLOCK_CELLS", 2**14)
     monkeypatch.setattr(_scaling, "MAX_ROWS_FOR_QUANTILES", 100)
     monkeypatch.setattr(_base, "N_TYPICAL_ROWS", 50)
@@ -182,3 +182,11 @@ def test_scores_do_not_depend_on_the_number_of_threads(monkeypatch):
     np.testing.assert_array_equal(two.training_scores_, one.training_scores_)
     np.testing.assert_array_equal(two.weights_, one.weights_)
     np.testing.assert_array_equal(two.explain(X[:15_000]), one.explain(X[:15_000]))
+
+
+def test_a_warm_start_draws_anew_from_a_table_of_another_size(large):
+    detector = quick(warm_start=True, epochs=2).fit(large)
+    for n_rows in (len(large) - 100, len(large), len(large) - 100):
+        detector.set_params(epochs=detector.epochs + 1).fit(large[:n_rows])
+        assert detector.training_rows_.max() < n_rows
+        assert detector.training_rows_.max() > 0.9 * n_rows

@@ -251,3 +251,18 @@ def test_one_row_is_too_few():
         DaskDetector(detector()).fit(da.ones((1, 3)))
     with pytest.raises(ValueError, match="two-dimensional"):
         DaskDetector(detector()).fit(da.ones(3))
+
+
+def test_columns_may_have_numbers_as_names():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    frame = pd.DataFrame(X)
+    found = DaskDetector(detector(), scheduler="sync").fit(
+        dd.from_pandas(frame, npartitions=2)
+    )
+    scores = found.score_samples(dd.from_pandas(frame, npartitions=2)).compute()
+    assert np.array_equal(scores, found.estimator_.score_samples(frame))
+
+
+def test_an_unknown_scheduler_is_told_from_an_address():
+    with pytest.raises(ValueError, match="neither an address"):
+        DaskDetector(detector(), scheduler="thread").fit(da.zeros((20, 2)))
