@@ -191,6 +191,9 @@ class IMBoostDetector(LabelledDetector):
         Scores of the training data, as `score_samples` returns them; after
         `partial_fit`, of a sample of all rows seen.
 
+    training_rows_ : None
+        Labels number the rows, so all of them are used, however many there are.
+
     labels_ : ndarray of shape (n_samples,) or None
         The labels of the training data, NaN where unknown; None without labels.
 

@@ -69,8 +69,9 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         :class:`distributed.Client`, if there is one, or else Dask's default, which is
         threads. Otherwise, "threads", "processes" or "synchronous", the address of a
         scheduler such as "tcp://10.0.0.1:8786", a client, or a cluster such as
-        :class:`distributed.LocalCluster`. Clients and clusters cannot be cloned; in a
-        detector that is, use an address. Results are computed where Dask is told to.
+        :class:`distributed.LocalCluster`. Clients and clusters cannot be cloned;
+        use an address in a detector that will be. Results are computed where Dask is
+        told to.
 
     storage_options : dict, default=None
         Options of fsspec for data given by its path, such as credentials.
