@@ -1,13 +1,11 @@
 """From a wide table to the few directions in which its rows differ most."""
 
-import copy
-
 import numpy as np
 from sklearn.decomposition import PCA
 
 from skim._detectors._gaps import gap_factor
 from skim._detectors._scaling import (
-    BLOCK_CELLS,
+    FAR_AWAY,
     FREE,
     InputScaler,
     ScaledRows,
@@ -25,6 +23,9 @@ CHUNK_ROWS = 64  # projected at once
 # own, and units matter little.
 REACH = 6.0
 MAX_WEIGHT = 3.0
+# Rows further from the components of others, in distances from the median to the upper
+# quartile, have no say in the components.
+MAX_DISTANCE = 6.0
 SHARE_FAR = 0.05  # of the rows; some of so many cells are further out than most
 ROUNDING = 1e-12  # of squared lengths
 N_FILLS = 10  # rounds in which gaps are filled by the components of the other cells
@@ -33,9 +34,10 @@ N_FILLS = 10  # rounds in which gaps are filled by the components of the other c
 class ComponentScaler(InputScaler):
     """Project the cells of wide rows onto their principal components.
 
-    The networks see the components, min-max scaled, and how much further a row is from
-    the space that they span than all rows of the training data. Missing cells are taken
-    to be what the components of the other cells of their row imply.
+    The networks see the components, min-max scaled. Rows that are further from the
+    space that they span than those that the components are made of get a loss for
+    that, split over their cells. Missing cells are taken to be what the components of
+    the other cells of their row imply.
 
     Parameters
     ----------
@@ -61,11 +63,6 @@ class ComponentScaler(InputScaler):
         super().partial_fit(X)
         if is_first:
             self._learn_components(X)
-            self._ends = InputScaler("minmax")
-        self._ends = copy.copy(self._ends)
-        size = max(BLOCK_CELLS // X.shape[1], CHUNK_ROWS)
-        for start in range(0, len(X), size):
-            self._ends.partial_fit(self._project(self.cells(X[start : start + size])))
         self.fill_ = np.zeros_like(self._ends.fill_)  # there are no gaps any more
         return self
 
@@ -82,28 +79,37 @@ class ComponentScaler(InputScaler):
         tails /= np.where(self.tail_ > 0, self.tail_, self.constant_tail)
         furthest = np.fmax.reduce(tails, axis=1, initial=0.0)
         self.free = max(FREE, np.quantile(furthest, 1 - SHARE_FAR))
-        deviations = np.nan_to_num(self._deviations(self.cells(sample)))
-        most = max(len(sample) // ROWS_PER_COMPONENT, 1)
-        n_components = min(self.n_components, X.shape[1], most)
-        with np.errstate(invalid="ignore"):  # if all rows are equal
-            pca = PCA(n_components, random_state=0).fit(deviations)
+        cells = self.cells(sample)
+        deviations = np.nan_to_num(self._deviations(cells))
+        chosen = _like_others(deviations, self.n_components)
+        pca = _components(deviations[chosen], self.n_components)
         variance = pca.explained_variance_
-        self.components_ = pca.components_[variance > ROUNDING * variance.sum()]
+        n_components = max((variance > ROUNDING * variance.sum()).sum(), 1)
+        self.components_ = pca.components_[:n_components]
         self._origin = pca.mean_
-        squares = np.square(self.components_)
-        outside = np.maximum(1 - squares.sum(axis=0), 0.0) + ROUNDING
-        self.column_shares_ = np.vstack([squares, outside / outside.sum()])
-
-    def inputs(self, cells):
-        """Return what the networks see of scaled cells."""
-        inputs = self._ends.transform(self._project(cells))
-        inputs[:, -1] = np.maximum(inputs[:, -1] - 1, 0)
-        return inputs
+        self.column_shares_ = np.square(self.components_)
+        projected, distances = self._project(cells[chosen])
+        self._ends = InputScaler("minmax").fit(projected)
+        self._reach = distances.max()
+        lengths = np.sqrt(np.square(deviations).sum(axis=1))
+        self._unit = self._reach or np.median(lengths) or 1.0
 
     def scale(self, X):
-        """Return what the networks see, and the far cells."""
+        """Return what the networks see, and the cells that lie far out."""
         rows = super().scale(X)
-        return ScaledRows(self.inputs(rows.values), None, rows.far)
+        projected, distances = self._project(rows.values)
+        beyond = np.minimum((distances - self._reach) / self._unit, FAR_AWAY)
+        far = rows.far
+        odd = np.flatnonzero(beyond > 0)
+        if len(odd):  # what is outside of the components adds to the loss by itself
+            outside = self._outside(rows.values[odd])
+            losses = outside / outside.sum(axis=1, keepdims=True)
+            losses *= self.far_loss * beyond[odd, None]
+            losses = losses.astype(np.float32)  # hides how products were rounded
+            row, column = np.nonzero(losses)
+            own = odd[row], column, losses[row, column]
+            far = own if far is None else tuple(map(np.append, far, own))
+        return ScaledRows(self._ends.transform(projected), None, far)
 
     def _deviations(self, cells):
         """Return the weighted deviations of cells from the mean row."""
@@ -112,24 +118,39 @@ class ComponentScaler(InputScaler):
 
     def _project(self, cells):
         """Return the components, and the distances from the space they span."""
-        n_rows, n_components = len(cells), len(self.components_)
-        projected = np.empty((n_rows, n_components + 1))
-        # In parts of one fixed shape, so that a row is not rounded by its company.
-        part = np.zeros((CHUNK_ROWS, cells.shape[1]))
-        for start in range(0, n_rows, CHUNK_ROWS):
-            stop = min(start + CHUNK_ROWS, n_rows)
-            part[: stop - start] = self._deviations(cells[start:stop])
-            missing = np.isnan(part)
-            deviations = self._filled(part, missing)
+        projected = np.empty((len(cells), len(self.components_)))
+        distances = np.empty(len(cells))
+        for chunk, deviations, missing in self._chunks(cells):
             components = deviations @ self.components_.T
             squared = np.square(deviations).sum(axis=1)
             outside = squared - np.square(components).sum(axis=1)
             outside[outside < ROUNDING * squared] = 0.0
             # The known cells of a row stand for the others.
-            distances = np.sqrt(outside) * gap_factor(missing, missing.shape[1])
-            found = np.column_stack([components, distances])
-            projected[start:stop] = found[: stop - start]
-        return projected
+            outside = np.sqrt(outside) * gap_factor(missing, missing.shape[1])
+            n_rows = chunk.stop - chunk.start
+            projected[chunk], distances[chunk] = components[:n_rows], outside[:n_rows]
+        return projected, distances
+
+    def _outside(self, cells):
+        """Return the squares of what the components do not account for."""
+        outside = np.empty(cells.shape)
+        for chunk, deviations, missing in self._chunks(cells):
+            inside = deviations @ self.components_.T @ self.components_
+            found = np.where(missing, 0.0, np.square(deviations - inside))
+            outside[chunk] = found[: chunk.stop - chunk.start]
+        return outside
+
+    def _chunks(self, cells):
+        """Yield rows, their deviations, with gaps filled, and what was missing.
+
+        All chunks have the same shape, so that a row is not rounded by its company.
+        """
+        deviations = np.zeros((CHUNK_ROWS, cells.shape[1]))
+        for start in range(0, len(cells), CHUNK_ROWS):
+            chunk = slice(start, min(start + CHUNK_ROWS, len(cells)))
+            deviations[: chunk.stop - start] = self._deviations(cells[chunk])
+            missing = np.isnan(deviations)
+            yield chunk, self._filled(deviations, missing), missing
 
     def _filled(self, deviations, missing):
         """Fill the gaps of deviations by the components of the known cells."""
@@ -157,14 +178,33 @@ class ComponentScaler(InputScaler):
         -------
         contributions : ndarray of shape (n, p)
         """
-        cells, excess = self.cells(X), terms - typical
-        missing = np.isnan(cells)
-        deviations = self._filled(self._deviations(cells), missing)
-        inside = deviations @ self.components_.T @ self.components_
-        outside = np.where(missing, 0.0, np.square(deviations - inside))
-        squares = np.where(missing, 0.0, np.square(deviations))
-        shares = self.column_shares_[:-1]
-        totals = np.column_stack([squares @ shares.T, outside.sum(axis=1)])
-        excess /= np.where(totals > 0, totals, np.inf)
-        contributions = squares * (excess[:, :-1] @ shares) + outside * excess[:, -1:]
+        squares = np.nan_to_num(np.square(self._deviations(self.cells(X))))
+        totals = squares @ self.column_shares_.T
+        excess = (terms - typical) / np.where(totals > 0, totals, np.inf)
+        contributions = squares * (excess @ self.column_shares_)
         return contributions + typical @ self.column_shares_
+
+
+def _like_others(deviations, n_components):
+    """Return the rows that the components of other rows describe.
+
+    A row that is alone in its direction would have a component of its own, in which
+    nothing contradicts it. Each half of the rows is judged by the other one.
+    """
+    distances = np.zeros(len(deviations))
+    for own, other in ((0, 1), (1, 0)):
+        if len(deviations) < 2 * ROWS_PER_COMPONENT:
+            break
+        pca = _components(deviations[other::2], n_components)
+        rows = deviations[own::2] - pca.mean_
+        outside = rows - rows @ pca.components_.T @ pca.components_
+        distances[own::2] = np.sqrt(np.square(outside).sum(axis=1))
+    middle, high = np.quantile(distances, [0.5, 0.75])
+    return distances <= middle + MAX_DISTANCE * (high - middle)
+
+
+def _components(deviations, n_components):
+    most = max(len(deviations) // ROWS_PER_COMPONENT, 1)
+    n_components = min(n_components, deviations.shape[1], most)
+    with np.errstate(invalid="ignore"):  # if all rows are equal
+        return PCA(n_components, random_state=0).fit(deviations)

@@ -165,7 +165,7 @@ class ExplainMixin:
             contributions = np.where(has_gaps[:, None], filled, contributions)
         if rows.far is not None:
             row, column, losses = rows.far
-            contributions[row, column] += this._loss_unit() * losses
+            np.add.at(contributions, (row, column), this._loss_unit() * losses)
         return finite(contributions, nan=FLOAT32_MAX)
 
     def _gradient_products(self, X):

@@ -87,7 +87,8 @@ def test_partial_fit_reads_a_table_in_blocks(monkeypatch):
 @pytest.mark.parametrize("n_components", [None, "auto"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_no_table_is_copied_as_a_whole(monkeypatch, tmp_path, dtype, n_components):
-    X = np.random.default_rng(0).normal(size=(8000, 200)).astype(dtype)
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(8000, 4)) @ rng.normal(size=(4, 200))).astype(dtype)
     np.save(tmp_path / "table.npy", X)
     mapped = np.load(tmp_path / "table.npy", mmap_mode="r")
     monkeypatch.setattr(_scaling, "MAX_KEPT_VALUES", 2**14)
@@ -95,7 +96,6 @@ def test_no_table_is_copied_as_a_whole(monkeypatch, tmp_path, dtype, n_component
     monkeypatch.setattr(_scaling, "MAX_ROWS_FOR_QUANTILES", 100)
     monkeypatch.setattr(_base, "N_TYPICAL_ROWS", 50)
     monkeypatch.setattr(_components, "MAX_ROWS", 50)
-    monkeypatch.setattr(_components, "BLOCK_CELLS", 2**14)
     detector = quick(
         n_estimators=1,
         epochs=2,
