@@ -172,7 +172,7 @@ class ExplainMixin:
         """Return the inner products, (M, n, n), of the gradients of rows' losses."""
         this: Any = self
         state = (
-            this._scaled(X).values().T,
+            np.ascontiguousarray(this._scaled(X).values().T),
             this.weights_[-1],
             this._statistics[-1],
             this._noise,

@@ -126,7 +126,7 @@ class EpochSearchCV(GridSearchCV):
     ...     cv=OutlierKFold(n_splits=3, shuffle=True, random_state=0),
     ... ).fit(X, y)
     >>> search.best_params_
-    {'epochs': 40}
+    {'epochs': 20}
     >>> bool(search.best_score_ > 0.9)
     True
     """

@@ -194,7 +194,8 @@ def test_column_of_a_table_can_be_embedded(text_folder, text_texts):
 
 def test_pipeline_with_a_detector(text_folder):
     rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(WORDS, size=rng.integers(1, 8))) for _ in range(100)]
+    texts = [" ".join(rng.choice(WORDS, size=rng.integers(4, 9))) for _ in range(100)]
+    assert len(set(texts)) == 100  # equal ones could not be told apart
     pipeline = make_pipeline(
         TextEmbedder(model=text_folder),
         ALTBIDetector(epochs=5, contamination=0.1, random_state=0),
