@@ -4,12 +4,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from skim._detectors._gaps import gap_factor
-from skim._detectors._scaling import (
-    FAR_AWAY,
-    FREE,
-    InputScaler,
-    ScaledRows,
-)
+from skim._detectors._scaling import FAR_AWAY, FREE, InputScaler, ScaledRows
 from skim._utils import evenly_spaced
 
 MIN_FEATURES = 200  # of a wide table
@@ -105,7 +100,8 @@ class ComponentScaler(InputScaler):
             outside = self._outside(rows.values[odd])
             losses = outside / outside.sum(axis=1, keepdims=True)
             losses *= self.far_loss * beyond[odd, None]
-            losses = losses.astype(np.float32)  # hides how products were rounded
+            # A row must not be rounded by its company.
+            losses = losses.astype(np.float32)
             row, column = np.nonzero(losses)
             own = odd[row], column, losses[row, column]
             far = own if far is None else tuple(map(np.append, far, own))
@@ -191,10 +187,10 @@ def _like_others(deviations, n_components):
     A row that is alone in its direction would have a component of its own, in which
     nothing contradicts it. Each half of the rows is judged by the other one.
     """
-    distances = np.zeros(len(deviations))
+    if len(deviations) < 2 * ROWS_PER_COMPONENT:
+        return np.ones(len(deviations), dtype=bool)
+    distances = np.empty(len(deviations))
     for own, other in ((0, 1), (1, 0)):
-        if len(deviations) < 2 * ROWS_PER_COMPONENT:
-            break
         pca = _components(deviations[other::2], n_components)
         rows = deviations[own::2] - pca.mean_
         outside = rows - rows @ pca.components_.T @ pca.components_
