@@ -76,16 +76,18 @@ class RowReasons(NamedTuple):
         Whether the row is strange as a whole.
     cells : list of Reason
         The cells to blame, the most important one first.
+    like : str
+        Which label the row owes its verdict to; empty if it does not owe it to any.
     """
 
     is_whole: bool
     cells: list[Reason]
+    like: str = ""
 
     def __str__(self):
-        cells = ", ".join(map(str, self.cells))
-        if not self.is_whole:
-            return cells
-        return f"{WHOLE}: {cells}" if cells else WHOLE
+        causes = [WHOLE] * self.is_whole + [self.like] * bool(self.like)
+        texts = [", ".join(causes), ", ".join(map(str, self.cells))]
+        return ": ".join(text for text in texts if text)
 
 
 def judge(value, expected, low, high, contribution, is_outside):
@@ -215,3 +217,36 @@ def row_reasons(
 
 def _number(feature, value):
     return f"{value:.4g}"
+
+
+def deciding_labels(detector, X, losses):
+    """Say which label each row owes its verdict to, if it would differ without labels.
+
+    Parameters
+    ----------
+    detector : object
+        A fitted detector, which need not know any labels.
+    X : ndarray of shape (n_rows, n_features)
+    losses : ndarray of shape (n_rows,)
+        The negated scores of the rows.
+
+    Returns
+    -------
+    texts : list of str
+        Empty for rows whose verdict does not depend on labels.
+    """
+    texts = [""] * len(losses)
+    if not len(getattr(detector, "label_rows_", ())):
+        return texts
+    influences = detector.label_influences(X)
+    excess = losses + detector.offset_
+    is_decided = (excess > 0) != (excess - influences.sum(axis=1) > 0)
+    labels = detector.labels_[detector.label_rows_]
+    for i in np.flatnonzero(is_decided):
+        is_outlier = excess[i] > 0
+        strength = np.where(labels == is_outlier, np.abs(influences[i]), 0)
+        if strength.any():  # and not labels that are only assumed
+            number = int(detector.label_rows_[strength.argmax()]) + 1
+            kind = "an outlier" if is_outlier else "an inlier"
+            texts[i] = f"like training row {number:,}, labelled {kind}"
+    return texts

@@ -15,8 +15,25 @@ from benchmarks.labels._methods import GROUPS, MissingRivalError
 from benchmarks.labels._protocol import MAX_ROWS, Exam, load
 
 KEY = ("group", "table", "seed")
-VALUES = ("family", "method", "budget", "n_labels", "auroc", "auprc", "share")
+METRICS = ("auroc", "auprc", "f1", "flagged", "share")
+VALUES = (
+    "family",
+    "method",
+    "budget",
+    "n_labels",
+    "auroc",
+    "auprc",
+    "f1",
+    "flagged",
+    "share",
+)
 BUDGETS = ("10", "20", "50", "100", "5%")
+OTHER_VALUES = {
+    "auroc": "AUROC",
+    "f1": "F1 of the verdict",
+    "flagged": "flagged",
+    "share": "outliers asked",
+}
 MaxTasks = Annotated[
     int | None,
     typer.Option(min=1, help="Tasks of each family of KEEL; all by default."),
@@ -38,7 +55,7 @@ def labels(
     """Ask about one half of the rows, and score the other half.
 
     All budgets are numbers of labels; the last one is 5 % of the rows, at most 500.
-    Tables of more than 4,000 rows are sampled. Rivals that are not installed are left
+    Tables of more than 10,000 rows are sampled. Rivals that are not installed are left
     out. SKIM_DATA_HOME and SKIM_KEEL_HOME name the folders of the data.
     """
     chosen = some_tasks(tables_at_hand(data or ["tabular", "keel"]), max_tasks)
@@ -58,8 +75,14 @@ def labels(
     for title, part in parts(found):
         print_table(("AUPRC", *BUDGETS), summary(part, "auprc"), title)
     main = found[found["group"] == "networks"]
-    print_table(("AUROC", *BUDGETS), summary(main, "auroc"))
-    print_table(("outliers asked", *BUDGETS), summary(main, "share"))
+    for value, name in OTHER_VALUES.items():
+        print_table((name, *BUDGETS), summary(main, value))
+    known = found[found["group"] == "known"]
+    for value, name in {"auprc": "AUPRC", **OTHER_VALUES}.items():
+        columns = (*BUDGETS, "all")
+        print_table(
+            (name, *columns), summary(known, value, columns), "Labels of one kind"
+        )
     ratio = main.loc[main["method"] == "time", "share"].median()
     print(f"A fit with labels takes {ratio:.2f} times one without, in the median.")
 
@@ -97,7 +120,7 @@ def parts(found):
         if len(own):
             yield f"{half}: {own['family'].map(source_of).nunique()} sources", own
     for group in found["group"].unique():
-        if group != "networks":
+        if group not in ("networks", "known"):
             own = found[found["group"] == group]
             own = own.merge(main[["table", "seed"]].drop_duplicates())
             same = main.merge(own[["table", "seed"]].drop_duplicates())
@@ -105,13 +128,13 @@ def parts(found):
             yield f"with {group}: {n_sources} sources", pd.concat([same, own])
 
 
-def summary(part, value):
-    """Yield the mean of a value for each method, by budget."""
+def summary(part, value, budgets=BUDGETS):
+    """Yield the mean of a value for each method that has it, by budget."""
     for method, own in part.groupby("method", sort=False):
-        if method != "time":
+        if method != "time" and own[value].notna().any():
             means = [
                 mean_over_sources(own[own["budget"] == budget], [value])[value]
-                for budget in BUDGETS
+                for budget in budgets
             ]
             yield [method, *means]
 

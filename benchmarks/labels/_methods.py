@@ -8,9 +8,10 @@ from unittest import mock
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from skim import IMBoostDetector
+from skim import ALTBIDetector, IMBoostDetector
 
-N_TREES = 50  # as many as IMBoost has
+N_TREES = 50  # of every forest
+MIN_CLEAN = 50  # rows that networks are trained on alone
 
 
 class MissingRivalError(ImportError):
@@ -24,21 +25,22 @@ def networks_and_forests(exam):
     detector.fit(exam.X)
     seconds = time.process_time() - start
     losses = -detector.training_scores_
-    nobody = np.array([], dtype=int)
-    yield from exam.results("ALTBI", lambda size: (nobody, losses))
-    rows = detector._scaled(exam.X)
+    nobody = np.array([], dtype=int), losses, -detector.offset_
+    yield from exam.results("ALTBI", lambda size: nobody)
+    rows = detector._scaled(exam.X).kept()
     asked = {}
-    for strategy in ("balanced", "random", "strangest"):
-        name = "IMBoost" if strategy == "balanced" else f"IMBoost ({strategy})"
+    for strategy in ("informative", "random", "strangest"):
+        name = "IMBoost" if strategy == "informative" else f"IMBoost ({strategy})"
         found = ask_in_rounds(exam, detector, rows, strategy)
-        asked[strategy] = {size: chosen for size, (chosen, _) in found.items()}
+        asked[strategy] = {size: chosen for size, (chosen, *_) in found.items()}
         yield from exam.results(name, found.get)
     start = time.process_time()
-    learn(detector, rows, exam.labels(asked["balanced"][exam.budgets["5%"]]))
+    learn(detector, rows, exam.labels(asked["informative"][exam.budgets["5%"]]))
     more = time.process_time() - start
-    yield "time", "5%", exam.budgets["5%"], seconds, seconds + more, 1 + more / seconds
+    times = seconds, seconds + more, np.nan, np.nan, 1 + more / seconds
+    yield "time", "5%", exam.budgets["5%"], *times
     with_score = np.column_stack([exam.X, losses])
-    own, random = asked["balanced"], asked["random"]
+    own, random = asked["informative"], asked["random"]
     for name, X, questions in (
         ("forest", exam.X, random),
         ("forest + score", with_score, random),
@@ -51,14 +53,50 @@ def networks_and_forests(exam):
 def other_strategies(exam):
     """Yield the results of the strategies of the original method."""
     detector = IMBoostDetector(random_state=exam.seed).fit(exam.X)
-    rows = detector._scaled(exam.X)
+    rows = detector._scaled(exam.X).kept()
     for strategy in ("mixture", "extremes"):
         found = ask_in_rounds(exam, detector, rows, strategy)
         yield from exam.results(f"IMBoost ({strategy})", found.get)
 
 
+def known_beforehand(exam):
+    """Yield the results with known outliers alone, and with known inliers alone."""
+    detector = IMBoostDetector(random_state=exam.seed).fit(exam.X)
+    rows = detector._scaled(exam.X).kept()
+    losses, threshold = -detector.training_scores_, -detector.offset_
+    budgets = exam.budgets | {"all": len(exam.open_rows)}
+    nobody = np.array([], dtype=int), losses, threshold
+    yield from exam.results("ALTBI", lambda size: nobody, budgets)
+    kinds = exam.is_outlier[exam.at_random]
+    outliers, inliers = (exam.at_random[kinds == kind] for kind in (1, 0))
+
+    def learned(known):
+        learn(detector, rows, exam.labels(known))
+        return known, -detector.training_scores_, -detector.offset_
+
+    def forest(size):
+        model = new_forest(exam)
+        model.fit(exam.X, np.isin(np.arange(len(exam.X)), outliers[:size]))
+        return outliers[:size], model.predict_proba(exam.X)[:, 1], None
+
+    def clean(size):
+        known = inliers[:size]
+        if len(known) < MIN_CLEAN:
+            return known, losses, threshold
+        novelty = ALTBIDetector(random_state=exam.seed).fit(exam.X[known])
+        return known, -novelty.score_samples(exam.X), -novelty.offset_
+
+    for name, by_budget in (
+        ("IMBoost (known outliers)", lambda size: learned(outliers[:size])),
+        ("forest (all others as inliers)", forest),
+        ("IMBoost (known inliers)", lambda size: learned(inliers[:size])),
+        ("ALTBI.fit(known inliers)", clean),
+    ):
+        yield from exam.results(name, by_budget, budgets)
+
+
 def ask_in_rounds(exam, detector, rows, strategy):
-    """Return the rows asked about and the scores, by number of labels."""
+    """Return the rows asked about, scores and threshold, by number of labels."""
     asked, found = np.array([], dtype=int), {}
     learn(detector, rows, None)
     fixed = {"random": exam.at_random}
@@ -76,7 +114,7 @@ def ask_in_rounds(exam, detector, rows, strategy):
             asked = np.r_[asked, new]
         if strategy not in fixed or size in exam.budgets.values():
             learn(detector, rows, exam.labels(asked))
-            found[size] = asked, -detector.training_scores_
+            found[size] = asked, -detector.training_scores_, -detector.offset_
     return found
 
 
@@ -98,14 +136,18 @@ def forest_of(exam, X, losses, questions):
     def by_budget(size):
         rows = questions[size]
         if not exam.has_both(rows):
-            return rows, losses
-        forest = RandomForestClassifier(
-            N_TREES, class_weight="balanced", random_state=exam.seed
-        )
-        forest.fit(X[rows], exam.is_outlier[rows])
-        return rows, forest.predict_proba(X)[:, 1]
+            return rows, losses, None
+        forest = new_forest(exam).fit(X[rows], exam.is_outlier[rows])
+        return rows, forest.predict_proba(X)[:, 1], None
 
     return by_budget
+
+
+def new_forest(exam):
+    """Return a random forest for labels of which few are of outliers."""
+    return RandomForestClassifier(
+        N_TREES, class_weight="balanced", random_state=exam.seed
+    )
 
 
 def paper(exam):
@@ -121,7 +163,7 @@ def paper(exam):
             among=exam.open_rows,
         )
         rows = np.flatnonzero(~np.isnan(detector.labels_))
-        return rows, -detector.training_scores_
+        return rows, -detector.training_scores_, -detector.offset_
 
     yield from exam.results("IMBoost.paper()", by_budget)
 
@@ -144,7 +186,7 @@ def aad_forest(exam):
         forest = AADForest(n_trees=N_TREES, random_seed=exam.seed, n_jobs=1)
         answers = np.where(exam.is_outlier[asked], -1, 1)
         forest.fit_known(exam.X, exam.X[asked], answers)
-        found[size] = asked, -forest.score_samples(exam.X)
+        found[size] = asked, -forest.score_samples(exam.X), None
     yield from exam.results("AADForest", found.get)
 
 
@@ -159,10 +201,10 @@ def xgbod(exam):
     def by_budget(size):
         rows = exam.at_random[:size]
         if not exam.has_both(rows):
-            return rows, losses_without_labels(exam)
+            return rows, losses_without_labels(exam), None
         model = XGBOD(random_state=exam.seed, n_jobs=1)
         model.fit(exam.X[rows], exam.is_outlier[rows].astype(int))
-        return rows, model.decision_function(exam.X)
+        return rows, model.decision_function(exam.X), None
 
     yield from exam.results("XGBOD", by_budget)
 
@@ -187,7 +229,7 @@ def devnet(exam):
         y = np.zeros(len(X), dtype=int)
         y[rows] = exam.is_outlier[rows]
         if not y.any():
-            return rows, losses_without_labels(exam)
+            return rows, losses_without_labels(exam), None
         torch.manual_seed(exam.seed)
         loss = mock.patch.object(
             devnet,
@@ -196,7 +238,7 @@ def devnet(exam):
         )
         with loss, contextlib.redirect_stdout(io.StringIO()):
             model = devnet.DevNet(random_seed=exam.seed).fit(X, y)
-        return rows, model.decision_function(X)
+        return rows, model.decision_function(X), None
 
     yield from exam.results("DevNet", by_budget)
 
@@ -204,6 +246,7 @@ def devnet(exam):
 GROUPS = {
     "networks": networks_and_forests,
     "strategies": other_strategies,
+    "known": known_beforehand,
     "paper": paper,
     "AADForest": aad_forest,
     "DevNet": devnet,

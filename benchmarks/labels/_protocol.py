@@ -1,12 +1,12 @@
 """Who may be asked what, and how an answer is scored."""
 
 import numpy as np
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
 from skim.datasets import fetch_adbench
 from skim.datasets._adbench import load_npz
 
-MAX_ROWS = 4_000  # of a table; beyond, a fixed sample
+MAX_ROWS = 10_000  # of a table; beyond, a fixed sample
 MIN_OUTLIERS = 30  # of such a sample
 BUDGETS = (10, 20, 50, 100)
 SHARE, MAX_LABELS = 0.05, 500  # of the last budget
@@ -77,19 +77,26 @@ class Exam:
         """Whether there are answers of both kinds."""
         return 0 < self.is_outlier[rows].sum() < len(rows)
 
-    def results(self, method, by_budget):
+    def results(self, method, by_budget, budgets=None):
         """Yield a line of results for each budget.
 
         Parameters
         ----------
         method : str
         by_budget : callable
-            Maps a number of labels to the rows asked about and the scores of all
-            rows, high for outliers.
+            Maps a number of labels to the rows asked about, the scores of all rows,
+            high for outliers, and the score above which rows are outliers, None if
+            there is no such threshold.
+        budgets : dict of str to int, default=None
+            Numbers of labels other than `self.budgets`.
         """
-        for budget, size in self.budgets.items():
-            rows, scores = by_budget(size)
-            y, scores = self.is_outlier[~self.may_ask], scores[~self.may_ask]
+        y = self.is_outlier[~self.may_ask]
+        for budget, size in (self.budgets if budgets is None else budgets).items():
+            rows, scores, threshold = by_budget(size)
+            scores = scores[~self.may_ask]
             share = self.is_outlier[rows].mean() if len(rows) else 0.0
+            verdict = np.nan, np.nan
+            if threshold is not None:
+                verdict = f1_score(y, scores > threshold), np.mean(scores > threshold)
             metrics = roc_auc_score(y, scores), average_precision_score(y, scores)
-            yield method, budget, len(rows), *map(float, (*metrics, share))
+            yield method, budget, len(rows), *map(float, (*metrics, *verdict, share))

@@ -1,11 +1,12 @@
 """Labels in the training of the networks: when they enter, and when to ask."""
 
+import copy
 from collections import deque
 
 import numpy as np
 
 from skim import _nets as nets
-from skim._detectors._labels import most_valuable
+from skim._detectors._scaling import ScaledRows
 from skim._training._resume import resumable
 
 N_RECENT_EPOCHS = 10  # whose losses say which rows to ask about
@@ -71,11 +72,12 @@ class Boosting:
             detector._losses(self.values, *state, run.members).mean(axis=0)
             for state in self._recent
         ]
-        return most_valuable(
-            detector.query_strategy,
-            np.flatnonzero(questions.is_open),
-            questions.n_per_round,
-            losses=np.mean(losses, axis=0),
-            doubt=None,
-            seed=detector._label_seed,
+        now = copy.copy(detector)
+        now._network_losses = np.mean(losses, axis=0)
+        now.training_scores_ = -now._network_losses
+        every_row = slice(0, len(self.values)), ScaledRows(self.values, None, None)
+        now._learn_labels([every_row])
+        is_open = np.flatnonzero(questions.is_open)
+        return now._worth_asking(
+            detector.query_strategy, is_open, questions.n_per_round
         )

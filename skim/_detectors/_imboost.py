@@ -20,20 +20,19 @@ from skim._detectors._labels import (
     Questions,
     check_labels,
     check_rows,
-    most_valuable,
 )
 
 
 class IMBoostDetector(LabelledDetector):
     """Outlier detector that learns from a few labels, and says which ones it needs.
 
-    Without labels, this is :class:`ALTBIDetector`. With some, a classifier learns them
-    from the features and the loss of the networks. The score of a row combines both:
-    the more labels of the rarer kind there are, the more the classifier counts. Labels
-    can be known beforehand, or be given to the rows that :meth:`query` names.
+    Without labels, this is :class:`ALTBIDetector`. A label changes the score of its
+    row, and of other rows the more they resemble it: a Gaussian process adds to what
+    the loss of the networks says. Labels can be known beforehand, or be given to the
+    rows that :meth:`query` names.
 
     :meth:`paper` gives the original method [1]_, in which labels enter the training of
-    the networks and there is no classifier.
+    the networks and nothing else.
 
     Read more in :doc:`/labels`.
 
@@ -128,19 +127,20 @@ class IMBoostDetector(LabelledDetector):
 
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
-        threshold. With "auto", the threshold lies where the losses of the training
-        data thin out: in a gap of their upper tail if there is a wide one, and else so
-        that about 1 to 3 % of the rows are outliers.
+        threshold. With "auto" and labels of outliers, rows that are more likely than
+        not to be outliers are. Otherwise, the threshold of "auto" lies where the losses
+        of the training data thin out: in a gap of their upper tail if there is a wide
+        one, and else so that about 1 to 3 % of the rows are outliers.
 
-    query_strategy : {"balanced", "mixture", "random", "extremes", "strangest"}, \
-            default="balanced"
-        What :meth:`query` asks about. "balanced" takes turns between the rows that seem
-        most abnormal, those that the classifier is least sure about, and random ones;
-        "mixture" prefers rows that two Gaussians, fitted to the losses, cannot tell
-        apart; "extremes" takes the most and the least abnormal rows in turns.
+    query_strategy : {"informative", "mixture", "random", "extremes", "strangest"}, \
+            default="informative"
+        What :meth:`query` asks about. "informative" prefers rows near the threshold
+        that resemble neither labelled rows nor each other; "mixture", rows that two
+        Gaussians, fitted to the losses, cannot tell apart. "extremes" takes the most
+        and the least abnormal rows in turns.
 
     combine : bool, default=True
-        Whether a classifier of the labelled rows takes part in the scores.
+        Whether the scores combine the losses with the labels of similar rows.
 
     warm_up : int or None, default=None
         Number of epochs after which labels enter the training of the networks. None
@@ -159,13 +159,13 @@ class IMBoostDetector(LabelledDetector):
     warm_start : bool, default=False
         Whether `fit` resumes the previous training run instead of starting a new one.
         With other labels, it goes on from the end of the warm-up; if the networks do
-        not see labels, only the classifier is fitted again. The result is that of a
-        single fit with these labels. With more `epochs`, training goes on up to them.
+        not see labels, they are not trained again. The result is that of a single fit
+        with these labels. With more `epochs`, training goes on up to them.
         The detector keeps the weights of all epochs for this.
 
     random_state : int, RandomState instance or None, default=None
-        Controls the initial weights, the batches, the latent noise, the classifier and
-        random questions. Pass an int for reproducible scores.
+        Controls the initial weights, the batches, the latent noise and random
+        questions. Pass an int for reproducible scores.
 
     n_jobs : int, default=None
         Number of threads that score rows; training uses one. None means 1 unless in
@@ -197,14 +197,9 @@ class IMBoostDetector(LabelledDetector):
     labels_ : ndarray of shape (n_samples,) or None
         The labels of the training data, NaN where unknown; None without labels.
 
-    classifier_ : ExtraTreesClassifier or None
-        Predicts the labels, 1 for outliers, from the scaled features and one more
-        column, which is a function of the networks' loss. None without labels of
-        outliers.
-
-    label_weight_ : float
-        How much the classifier counts in the scores, from 0 to 1: ``k / (k + 2)`` with
-        `k` labels of the rarer kind, or of outliers if there are no others.
+    label_rows_ : ndarray of int
+        The rows of the training data whose labels take part in the scores, in ascending
+        order, with those that are taken for inliers; empty without labels.
 
     history_ : dict of str to ndarray
         Record of the training run, with one element per epoch: "epoch", "update",
@@ -242,11 +237,15 @@ class IMBoostDetector(LabelledDetector):
 
     Notes
     -----
-    With a classifier, scores are negated evidence: a weighted sum of the inverse
-    hyperbolic sine of the standardised loss and of the log-odds of the classifier.
-    :meth:`explain` and :meth:`reasons` speak of the networks' loss alone, and
+    With labels, scores are negated log-odds of an outlier, and on another scale than
+    without. The loss alone gives a row log-odds that are 0 at the threshold; a Gaussian
+    process, whose covariance falls off exponentially with the mean absolute difference
+    of the standardised features, adds what the labels say. For every known outlier
+    without three known inliers, some rows with small losses are taken for inliers. Of
+    more than 1,000 labels, a sample is used. :meth:`explain` and :meth:`reasons` speak
+    of the networks' loss alone, :meth:`label_influences` of the labels, and
     :meth:`staged_score_samples` combines the losses of every stage with the same
-    classifier. :meth:`partial_fit` forgets the labels.
+    labels. :meth:`partial_fit` forgets the labels.
 
     References
     ----------
@@ -307,7 +306,7 @@ class IMBoostDetector(LabelledDetector):
         ema_steps=0,
         ema_decay=0.999,
         contamination="auto",
-        query_strategy="balanced",
+        query_strategy="informative",
         combine=True,
         warm_up=None,
         inlier_weight=2.0,
@@ -401,8 +400,7 @@ class IMBoostDetector(LabelledDetector):
 
         labels : array-like of shape (n_samples,), default=None
             1 for outliers, 0 for inliers, and NaN, None or ``pandas.NA`` where
-            unknown. If all are outliers, the classifier takes some rows with small
-            losses for inliers; if all are inliers, there is no classifier.
+            unknown. They may be all of one kind.
 
         Returns
         -------
@@ -539,11 +537,26 @@ class IMBoostDetector(LabelledDetector):
         is_open = check_rows(among, len(self.training_scores_))
         if getattr(self, "labels_", None) is not None:
             is_open &= np.isnan(self.labels_)
-        return most_valuable(
-            strategy,
-            np.flatnonzero(is_open),
-            n,
-            losses=-self.training_scores_,
-            doubt=None if self._odds is None else -np.abs(self._odds),
-            seed=self._label_seed,
+        return self._worth_asking(strategy, np.flatnonzero(is_open), n)
+
+    # Explaining ----------------------------------------------------------------
+
+    def label_influences(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Tell what each label adds to the log-odds of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to explain.
+
+        Returns
+        -------
+        influences : ndarray of shape (n_samples, n_labels)
+            Columns are the rows `label_rows_` of the training data: positive where one
+            speaks for an outlier. With labels, ``-score_samples(X)`` is the sum over a
+            row plus what the loss of the networks says.
+        """
+        rows = self._scaled(X)
+        return np.concatenate(
+            [self._label_model.influences(part.values) for _, part in rows]
         )

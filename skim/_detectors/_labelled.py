@@ -12,19 +12,14 @@ from skim import _nets as nets
 from skim._detectors._altbi import ALTBIDetector
 from skim._detectors._base import N_TYPICAL_ROWS
 from skim._detectors._boosting import Boosting
-from skim._detectors._labels import (
-    combined,
-    evidence,
-    fit_classifier,
-    label_weight,
-    loss_scale,
-    outlier_odds,
-    with_assumed_inliers,
-)
+from skim._detectors._label_model import LabelModel, usable_labels
+from skim._detectors._labels import most_valuable
 from skim._detectors._verdict import threshold
 from skim._training._resume import check_fixed
 from skim._training._stages import until
-from skim._utils import evenly_spaced, own_random_state
+from skim._utils import FLOAT32_MAX, evenly_spaced, finite, own_random_state
+
+N_LISTED = 2000  # rows in doubt, of which questions are chosen
 
 
 class LabelledDetector(ALTBIDetector):
@@ -107,7 +102,8 @@ class LabelledDetector(ALTBIDetector):
         run = super()._new_run(rows, past)
         self._label_seed = own_random_state(self.random_state).randint(2**31 - 1)
         if self.warm_up is not None and hasattr(self, "_questions"):  # in `fit`
-            run.boosting = Boosting(self, _values(rows))
+            values = np.concatenate([part.values for _, part in rows])
+            run.boosting = Boosting(self, values)
         return run
 
     def _update(self, run, epoch):
@@ -130,23 +126,53 @@ class LabelledDetector(ALTBIDetector):
         self._learn_labels(rows)
 
     def _learn_labels(self, rows):
-        """Combine the losses of the training data with a classifier of its labels."""
-        self.classifier_, self.label_weight_, self._odds = None, 0.0, None
-        if not self.combine or getattr(self, "labels_", None) is None:
-            return
+        """Combine the losses of the training data with its labels, if there are any."""
         losses = self._network_losses
-        labels = with_assumed_inliers(self.labels_, losses, self._label_seed)
-        weight = label_weight(labels)
-        if weight == 0:
-            return
-        self._scale = loss_scale(losses)
-        own = evidence(losses, self._scale)
-        values = _values(rows)
-        classifier = fit_classifier(values, own, labels, self._label_seed)
-        self.classifier_, self.label_weight_ = classifier, weight
-        self._odds = outlier_odds(classifier, values, own)
-        self.training_scores_ = -combined(own, self._odds, weight)
-        self.offset_ = threshold(self.training_scores_, self.contamination)
+        sample = self._scaler.scale(self._sample).values
+        model = LabelModel(losses, -threshold(-losses, "auto"), sample)
+        self._label_model = model
+        labels = getattr(self, "labels_", None) if self.combine else None
+        if labels is not None:
+            used, known = usable_labels(labels, losses, self._label_seed)
+            model.fit(used, known, _values(rows, used), losses[used])
+            log_odds = [
+                model.log_odds(losses[block], part.values) for block, part in rows
+            ]
+            self.training_scores_ = -np.concatenate(log_odds)
+        self.label_rows_ = model.rows
+        if len(model.rows):
+            self.offset_ = self._threshold()
+        self._shortlist = self._new_shortlist(rows)
+
+    def _threshold(self):
+        """Return the score of even odds; of inliers alone, that of as many outliers.
+
+        Known inliers say which rows are outliers rather than others, not how many are.
+        """
+        model = self._label_model
+        if self.contamination != "auto" or not len(self.label_rows_):
+            return threshold(self.training_scores_, self.contamination)
+        if model.labels.any():
+            return 0.0
+        share = np.mean(model.by_loss(self._network_losses) > 0)
+        return threshold(self.training_scores_, share)
+
+    def set_contamination(self, contamination: float | str) -> Self:
+        """Set the threshold anew, without training again.
+
+        Parameters
+        ----------
+        contamination : "auto" or float
+            Share of outliers in the training data, in (0, 0.5].
+
+        Returns
+        -------
+        self : object
+            The detector, with its `contamination` and `offset_` changed.
+        """
+        super().set_contamination(contamination)
+        self.offset_ = self._threshold()
+        return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -173,6 +199,38 @@ class LabelledDetector(ALTBIDetector):
             self.labels_ = before
             raise
 
+    # Asking --------------------------------------------------------------------
+
+    def _log_odds(self):
+        """Return the log-odds of the training data."""
+        if len(self.label_rows_):
+            return -self.training_scores_
+        return self._label_model.by_loss(self._network_losses)
+
+    def _new_shortlist(self, rows):
+        """Return the rows that are most in doubt, and their scaled values."""
+        doubt = np.abs(self._log_odds())
+        if getattr(self, "labels_", None) is not None:
+            doubt[~np.isnan(self.labels_)] = np.inf
+        listed = np.sort(np.argsort(doubt, kind="stable")[:N_LISTED])
+        return listed, _values(rows, listed)
+
+    def _worth_asking(self, strategy, rows, n):
+        """Return the `n` of some rows most worth asking about, most valuable first."""
+        if strategy != "informative":
+            return most_valuable(
+                strategy, rows, n, losses=-self.training_scores_, seed=self._label_seed
+            )
+        log_odds, (listed, values) = self._log_odds(), self._shortlist
+        is_open = np.isin(listed, rows)
+        listed = listed[is_open]
+        places = self._label_model.most_informative(
+            log_odds[listed], values[is_open], n
+        )
+        others = rows[~np.isin(rows, listed)]
+        others = others[np.argsort(np.abs(log_odds[others]), kind="stable")]
+        return np.r_[listed[places], others][:n]
+
     # Scoring -------------------------------------------------------------------
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -187,42 +245,44 @@ class LabelledDetector(ALTBIDetector):
         -------
         scores : ndarray of shape (n_samples,)
             The negated loss of each row, averaged over the members and the snapshots,
-            or the negated evidence of networks and classifier together.
+            or with labels, the negated log-odds of an outlier.
         """
-        scores = super().score_samples(X)
-        if self.classifier_ is None:
-            return scores
-        return self._with_classifier([scores], self._scaled(X))[0]
+        if not len(self.label_rows_):
+            return super().score_samples(X)
+        rows = self._scaled(X)
+        with nets.compute():
+            parts = [
+                self._with_labels(self._scores([(block, part)]), part.values)
+                for block, part in rows
+            ]
+        return np.concatenate(parts)
 
     def _score_by_member(self, X):
         scores, by_member = super()._score_by_member(X)
-        if self.classifier_ is None:
-            return scores, by_member
-        scores, *by_member = self._with_classifier(
-            [scores, *by_member], self._scaled(X)
-        )
-        return scores, np.array(by_member)
+        if len(self.label_rows_):
+            rows = self._scaled(X)
+            for own in (scores, *by_member):
+                for block, part in rows:
+                    own[block] = self._with_labels(own[block], part.values)
+        return scores, by_member
 
     def _staged_scores(self, rows):
         for scores in super()._staged_scores(rows):
-            if self.classifier_ is not None:
-                (scores,) = self._with_classifier([scores], rows)
+            if len(self.label_rows_):
+                for block, part in rows:
+                    scores[block] = self._with_labels(scores[block], part.values)
             yield scores
 
-    def _with_classifier(self, scores, rows):
-        """Combine several scores of the same rows with those of the classifier."""
-        found = []
-        for negated in scores:
-            own = evidence(-negated, self._scale)
-            parts = [
-                outlier_odds(self.classifier_, part.values, own[block])
-                for block, part in rows
-            ]
-            odds = np.concatenate(parts)
-            found.append(-combined(own, odds, self.label_weight_))
-        return found
+    def _with_labels(self, scores, values):
+        """Return the scores of networks and labels together."""
+        losses = -finite(scores, nan=-FLOAT32_MAX)
+        return -self._label_model.log_odds(losses, values)
 
 
-def _values(rows):
-    """Return the scaled values of all rows."""
-    return np.concatenate([part.values for _, part in rows])
+def _values(rows, places):
+    """Return the scaled values of some rows, by their numbers in ascending order."""
+    found = []
+    for block, part in rows:
+        own = (places >= block.start) & (places < block.start + len(part.values))
+        found.append(part.values[places[own] - block.start])
+    return np.concatenate(found)

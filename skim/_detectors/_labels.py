@@ -1,21 +1,14 @@
-"""Partial labels: reading them, asking for them and learning from them."""
+"""Partial labels: reading them and asking for them."""
 
 import numpy as np
-from scipy.special import expit, logit
-from sklearn.ensemble import ExtraTreesClassifier
+from scipy.special import expit
 from sklearn.utils._missing import is_pandas_na
 
 from skim._training._mixture import fit_two_gaussians
 
-N_TREES = 50
-CHUNK_ROWS = 8192  # that go through the trees at once
-HALF_TRUST = 2  # labels of the rarer kind with which the classifier weighs one half
-ODDS_UNIT = 1.5  # evidence that a log-odds of 1 is worth
-MOST_CERTAIN = 0.98  # probability that a classifier is credited with at most
-N_ASSUMED_INLIERS = 50  # at least, where all labels are of outliers
 MIXTURE_POSTERIOR = 0.4  # smaller posterior of the rows that "mixture" asks about
 
-STRATEGIES = ("balanced", "mixture", "random", "extremes", "strangest")
+STRATEGIES = ("informative", "mixture", "random", "extremes", "strangest")
 
 
 def check_labels(labels, n_rows):
@@ -60,71 +53,6 @@ def check_rows(among, n_rows):
     return mask
 
 
-# Learning from labels --------------------------------------------------------
-
-
-def loss_scale(losses):
-    """Return the median and the unit by which losses become evidence."""
-    median, upper = np.quantile(losses, [0.5, 0.95])
-    return float(median), float(upper - median) / np.log(10) or 1.0
-
-
-def evidence(losses, scale):
-    """Map losses to a scale that all tables share; outliers are well above 1."""
-    median, unit = scale
-    return np.arcsinh((losses - median) / unit)
-
-
-def with_assumed_inliers(labels, losses, seed):
-    """Return labels in which some ordinary rows are inliers if all are of outliers.
-
-    Ordinary rows are drawn from the half of the other rows that has smaller losses.
-    """
-    n_outliers = np.sum(labels == 1)
-    if np.any(labels == 0) or n_outliers == 0:
-        return labels
-    others = np.flatnonzero(np.isnan(labels))
-    ordinary = others[np.argsort(losses[others])][: len(others) // 2]
-    drawn = np.random.default_rng(seed).permutation(ordinary)
-    labels = labels.copy()
-    labels[drawn[: max(N_ASSUMED_INLIERS, 5 * n_outliers)]] = 0
-    return labels
-
-
-def label_weight(labels):
-    """Return how much the classifier counts, from 0 to 1, by its number of labels."""
-    n_rarer = min(np.sum(labels == 0), np.sum(labels == 1))
-    return float(n_rarer / (n_rarer + HALF_TRUST))
-
-
-def fit_classifier(values, own, labels, seed):
-    """Learn the labels from scaled features and the evidence of the losses."""
-    known = np.flatnonzero(~np.isnan(labels))
-    classifier = ExtraTreesClassifier(
-        N_TREES, class_weight="balanced", random_state=seed
-    )
-    return classifier.fit(_inputs(values[known], own[known]), labels[known].astype(int))
-
-
-def outlier_odds(classifier, values, own):
-    """Return the log-odds of an outlier, within limits, by the classifier."""
-    found = np.empty(len(own))
-    for start in range(0, len(own), CHUNK_ROWS):
-        rows = slice(start, start + CHUNK_ROWS)
-        inputs = _inputs(values[rows], own[rows])
-        found[rows] = classifier.predict_proba(inputs)[:, 1]
-    return logit(np.clip(found, 1 - MOST_CERTAIN, MOST_CERTAIN))
-
-
-def combined(own, odds, weight):
-    """Return the evidence of losses and of the classifier together."""
-    return (1 - weight) * own + weight * ODDS_UNIT * odds
-
-
-def _inputs(values, own):
-    return np.column_stack([values, own]).astype(np.float32)
-
-
 # Asking for labels -----------------------------------------------------------
 
 
@@ -161,20 +89,18 @@ class Questions:
         return self.labels
 
 
-def most_valuable(strategy, rows, n, *, losses, doubt, seed):
+def most_valuable(strategy, rows, n, *, losses, seed):
     """Return the `n` rows most worth asking about, the most valuable first.
 
     Parameters
     ----------
     strategy : str
-        One of `STRATEGIES`.
+        One of `STRATEGIES` but "informative".
     rows : ndarray of int
         Rows that may be asked about.
     n : int
     losses : ndarray of shape (n_rows,)
         How abnormal all rows seem to be at present.
-    doubt : ndarray of shape (n_rows,) or None
-        How little is known about them; None if nothing is known at all.
     seed : int
         Of the random order of all rows.
     """
@@ -187,13 +113,8 @@ def most_valuable(strategy, rows, n, *, losses, doubt, seed):
         return strangest[:n]
     if strategy == "extremes":
         return _in_turns([strangest, strangest[::-1]], n)
-    if strategy == "mixture":
-        distance = np.abs(_smaller_posterior(losses) - MIXTURE_POSTERIOR)
-        return at_random[np.argsort(distance[at_random], kind="stable")][:n]
-    rankings = [strangest, at_random]
-    if doubt is not None:
-        rankings.insert(1, at_random[np.argsort(-doubt[at_random], kind="stable")])
-    return _in_turns(rankings, n)
+    distance = np.abs(_smaller_posterior(losses) - MIXTURE_POSTERIOR)
+    return at_random[np.argsort(distance[at_random], kind="stable")][:n]
 
 
 def _in_turns(rankings, n):

@@ -40,6 +40,14 @@ class Detector(StrEnum):
     IM_AUTOENCODER = "im-autoencoder"
 
 
+class Questions(StrEnum):
+    """Which rows a review asks about first."""
+
+    INFORMATIVE = "informative"
+    STRANGEST = "strangest"
+    RANDOM = "random"
+
+
 class Dates(StrEnum):
     """Orders of day and month."""
 
@@ -451,6 +459,9 @@ def review(
     labels: Annotated[
         Path, typer.Option(help="CSV file of labels, which is made if need be.")
     ],
+    ask: Annotated[
+        Questions, typer.Option(help="Which rows to ask about first.")
+    ] = Questions.INFORMATIVE,
     contamination: Contamination = None,
     reasons: Reasons = 3,
     drop: Drop = None,
@@ -471,7 +482,8 @@ def review(
 ):
     """Look at rows one by one, and say which are outliers.
 
-    The rows whose labels help most are shown with what is strange about them. The
+    The rows whose labels help most, those that are hardest to tell, are shown with what
+    is strange about them; --ask strangest begins with the strangest rows instead. The
     answers are y (yes), n (no), s (skip), u (undo the last answer) and q (quit). Each
     is written at once, and the next review continues where the last one stopped. Use
     the labels with `skim detect --labels`.
@@ -499,7 +511,7 @@ def review(
         raise ValueError(f"{source} has one row; at least two are needed.")
     _work.check_named(table, id=id_ or [])
     _review.review(
-        _review.Request(source, labels, id_ or [], reasons, jobs),
+        _review.Request(source, labels, id_ or [], reasons, jobs, ask.value),
         table,
         talk,
         new_model={

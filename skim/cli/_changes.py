@@ -33,17 +33,10 @@ def tell_changes(before, after, labels, conversation, request):
         f"{counted(labels.values)}.",
         soft_wrap=True,
     )
-    kinds = np.unique(labels.values[~np.isnan(labels.values)])
-    if not len(kinds):
+    if np.isnan(labels.values).all():
         return
-    if len(kinds) == 1:
-        console.print(
-            "All labels are of one kind; losses change when there is one of the other.",
-            soft_wrap=True,
-        )
-    else:
-        _tell_flags(console, before.is_outlier, after.is_outlier)
-        _tell_order(console, before, after, labels.values)
+    _tell_flags(console, before.is_outlier, after.is_outlier)
+    _tell_order(console, before, after, labels.values)
     console.print(agreement(labels.values, after.is_outlier), soft_wrap=True)
     console.print(
         f"To use the labels: skim detect {request.source} --labels {request.labels}",

@@ -202,8 +202,6 @@ def matched_labels(path, table, talk, found, *, ids, source):
     if np.isnan(values).all():
         raise ValueError(f"{path} has no labels; answer some with skim review.")
     talk.say(f"{counted(values)} in {path}, all of rows in the table")
-    if len(set(values[~np.isnan(values)])) == 1:
-        talk.note("Labels of one kind alone do not change the losses; add the other.")
     return values
 
 

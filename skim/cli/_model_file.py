@@ -1,15 +1,12 @@
 """Saving and loading models as skops files."""
 
-import copy
 import json
 import os
 import warnings
 import zipfile
 
-import numpy as np
 import sklearn
 from sklearn.pipeline import Pipeline
-from sklearn.tree._tree import Tree
 
 import skim
 from skim._detectors._altbi import ALTBIDetector
@@ -17,6 +14,7 @@ from skim._detectors._base import IMDetector
 from skim._detectors._components import ComponentScaler
 from skim._detectors._im_autoencoder import IMAutoencoderDetector
 from skim._detectors._imboost import IMBoostDetector
+from skim._detectors._label_model import LabelModel
 from skim._detectors._network import NetworkDetector
 from skim._detectors._odim import ODIMDetector
 from skim._detectors._scaling import InputScaler
@@ -41,6 +39,7 @@ TRUSTED = [
         NetworkDetector,
         InputScaler,
         ComponentScaler,
+        LabelModel,
         TableEncoder,
         ColumnDecision,
         NumberEncoder,
@@ -53,7 +52,7 @@ TRUSTED = [
 
 def save_model(model, path, *, ids=()):
     """Save a fitted pipeline of encoder and detector, and the columns naming rows."""
-    import_skops().dump(_with_plain_trees(model), path)
+    import_skops().dump(model, path)
     label = {
         "skim": skim.__version__,
         "scikit-learn": sklearn.__version__,
@@ -102,10 +101,6 @@ def load_model(path):
         raise _damaged(path) from None
     if not _is_model(model):
         raise _not_ours(path)
-    try:
-        _restore_trees(model[1])
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise _damaged(path) from None
     return model, label["id"], warning
 
 
@@ -142,50 +137,6 @@ def _is_model(model):
         and isinstance(model[0], TableEncoder)
         and isinstance(model[1], IMDetector)
     )
-
-
-# Trees of a classifier -------------------------------------------------------------
-
-
-def _with_plain_trees(model):
-    """Return the model with trees as dicts of arrays, which are safe to load."""
-    classifier = getattr(model[1], "classifier_", None)
-    if classifier is None:
-        return model
-    detector, classifier = copy.copy(model[1]), copy.copy(classifier)
-    detector.classifier_ = classifier
-    classifier.estimators_ = [copy.copy(one) for one in classifier.estimators_]
-    for estimator in classifier.estimators_:
-        estimator.tree_ = estimator.tree_.__getstate__()
-    return Pipeline([model.steps[0], (model.steps[1][0], detector)])
-
-
-def _restore_trees(detector):
-    """Make trees of arrays again, or raise if to follow them would lead astray."""
-    classifier = getattr(detector, "classifier_", None)
-    if classifier is None:
-        return
-    n_inputs = detector.n_features_in_ + 1  # the last one is the loss
-    for estimator in classifier.estimators_:
-        state = estimator.tree_
-        nodes, values = state["nodes"], state["values"]
-        _check_nodes(nodes, n_inputs)
-        tree = Tree(n_inputs, np.array([2]), 1)
-        facts = {"max_depth": int(state["max_depth"]), "node_count": len(nodes)}
-        tree.__setstate__(facts | {"nodes": nodes, "values": values})
-        estimator.tree_ = tree
-
-
-def _check_nodes(nodes, n_inputs):
-    left, right, feature = (
-        nodes[name] for name in ("left_child", "right_child", "feature")
-    )
-    inner = np.flatnonzero(left != -1)
-    is_sound = (feature[inner] >= 0) & (feature[inner] < n_inputs)
-    for children in (left[inner], right[inner]):
-        is_sound &= (children > inner) & (children < len(nodes))
-    if not len(nodes) or not is_sound.all():
-        raise ValueError("The nodes are not those of a tree.")
 
 
 def _not_ours(path):

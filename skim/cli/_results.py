@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from skim._detectors._verdict import probability
-from skim._reasons import row_reasons
+from skim._reasons import deciding_labels, row_reasons
 
 CHUNK = 20_000  # rows processed at a time
 MIN_EXPLAINED = 50  # rows with full reasons, as many as a report lists
@@ -133,10 +133,15 @@ class Results:
             describe=self.encoder.describe,
             written=lambda i, column, feature: self._written(rows[i], column, feature),
         )
-        # An inlier is not strange as a whole, though a cell of it may be.
+        # A row that its loss does not make an outlier is not strange as a whole, though
+        # a cell of it may be.
+        likes = deciding_labels(self.detector, self._features(rows), self.losses[rows])
         return [
-            reasons._replace(is_whole=reasons.is_whole and bool(self.is_outlier[row]))
-            for row, reasons in zip(rows, found, strict=True)
+            reasons._replace(
+                is_whole=reasons.is_whole and bool(self.is_outlier[row]) and not like,
+                like=like,
+            )
+            for row, reasons, like in zip(rows, found, likes, strict=True)
         ]
 
     @cached_property

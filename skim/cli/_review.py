@@ -19,7 +19,6 @@ from skim.cli._refits import Refits
 from skim.cli._results import Results, as_text
 from skim.cli._screen import MARK
 
-TURNS = 3  # kinds of rows that `query` takes turns between
 MAX_NAME, MAX_VALUE = 24, 36  # characters of a column's name and of a cell
 MIN_CELLS, N_OTHER_LINES = 8, 9  # lines for cells at least, and for all else
 ANSWERS = {"y": 1, "n": 0, "s": None}
@@ -41,6 +40,8 @@ class Request(NamedTuple):
     n_reasons : int
     jobs : int
         Number of threads.
+    ask : str
+        The strategy by which rows are chosen.
     """
 
     source: str
@@ -48,6 +49,7 @@ class Request(NamedTuple):
     ids: list
     n_reasons: int
     jobs: int
+    ask: str
 
 
 def review(request, table, talk, *, new_model):
@@ -63,7 +65,9 @@ def review(request, table, talk, *, new_model):
     labels = find_labels(
         request.labels, table, found, ids=request.ids, source=request.source
     )
-    detector.set_params(warm_start=True, n_jobs=request.jobs)
+    detector.set_params(
+        warm_start=True, n_jobs=request.jobs, query_strategy=request.ask
+    )
     names = _work.row_columns(table, encoder, ids=request.ids, keep=[]).ids
 
     def results_of(detector):
@@ -164,10 +168,15 @@ class Conversation:
     def _next_row(self):
         """Return the row most worth asking about, by the newest fit."""
         self.refit(lambda labels: None)
-        turn = len(self._done) % TURNS
-        among = np.flatnonzero(~self.labels.is_seen)
-        rows = self.refits.newest.query(turn + 1, among=among)
-        return int(rows[-1]) if len(rows) else None
+        newest = self.refits.newest
+        is_new = ~np.isnan(self.labels.values)
+        if newest.labels_ is not None:
+            is_new &= np.isnan(newest.labels_)
+        # Rows are chosen with regard to each other, so answers that the newest fit has
+        # not learned yet count as questions.
+        rows = newest.query(is_new.sum() + 1, among=is_new | ~self.labels.is_seen)
+        rows = rows[~self.labels.is_seen[rows]]
+        return int(rows[0]) if len(rows) else None
 
     def _ask(self, keys):
         """Return the key of an answer that makes sense."""
@@ -197,8 +206,11 @@ class Conversation:
         self.console.rule(f"Question {len(self.tally) + 1}", align="left")
         self.console.print(", ".join(names), style="bold")
         whole = ", strange as a whole" if reasons.is_whole else ""
+        like = f", {reasons.like}" if reasons.like else ""
         n_rows = len(results.losses)
-        self.console.print(f"number {place:,} of {n_rows:,} by loss, {flagged}{whole}")
+        self.console.print(
+            f"number {place:,} of {n_rows:,} by loss, {flagged}{whole}{like}"
+        )
         room = max(self.console.height - N_OTHER_LINES, MIN_CELLS)
         self.console.print(_cells(results, row, reasons.cells, room))
 

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import _safe_indexing
 
 import skim
 from skim._detectors._verdict import probability
+from skim._reasons import deciding_labels
 from skim._utils import replacing
 from skim.report import _findings, _text
 from skim.report._charts import distribution, trajectory
@@ -135,6 +137,8 @@ def _content(case, ids, n_top):
     threshold = float(-detector.offset_)
     by, kept = _findings.kept_checkpoints(detector)
     labels = _findings.labels_of(detector, losses)
+    learns_labels = len(getattr(detector, "label_rows_", ())) > 0
+    likes = deciding_labels(detector, _safe_indexing(case.features, top), losses[top])
     return {
         "detector": detector,
         "settings": _settings(detector),
@@ -161,6 +165,7 @@ def _content(case, ids, n_top):
                 "votes": agreement and agreement["votes"][k],
                 "reasons": reasons[k],
                 "n_more": n_more[k],
+                "like": likes[k],
                 "stands_out": bool(stands_out[k]),
                 "is_mostly_outside": bool(judgement.is_mostly_outside[k]),
             }
@@ -172,7 +177,8 @@ def _content(case, ids, n_top):
         "n_leading_apart": int(stands_out[:n_leading].sum()),
         "agreement": agreement,
         "labels": _findings.judged_labels(labels, flagged, ids),
-        "learns_labels": getattr(detector, "classifier_", None) is not None,
+        "learns_labels": learns_labels,
+        "knows_outliers": learns_labels and bool((detector.labels_ == 1).any()),
         "trajectory": trajectory(detector.history_, by, kept),
         "map": _findings.map_of(case, losses, flagged, order, len(top)),
         "levels": _findings.LEVELS,

@@ -38,8 +38,12 @@ def test_both_halves_have_outliers_and_one_is_asked_about(exam):
 def test_only_the_other_half_is_scored(exam):
     scores = np.where(exam.may_ask, ~exam.is_outlier, exam.is_outlier).astype(float)
     rows = exam.at_random[:4]
-    (line, *_) = exam.results("mine", lambda size: (rows, scores))
-    assert line == ("mine", "10", 4, 1.0, 1.0, exam.is_outlier[rows].mean())
+    share = exam.is_outlier[rows].mean()
+    (line, *_) = exam.results("mine", lambda size: (rows, scores, 0.5))
+    flagged = exam.is_outlier[~exam.may_ask].mean()
+    assert line == ("mine", "10", 4, 1.0, 1.0, 1.0, flagged, share)
+    (line, *_) = exam.results("mine", lambda size: (rows, scores, None))
+    assert np.isnan(line[5:7]).all()
 
 
 def test_all_methods_ask_about_one_half_only(exam, quick, monkeypatch):

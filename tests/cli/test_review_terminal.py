@@ -115,7 +115,7 @@ def labels_in(folder):
 
 def test_reviews_on_a_terminal(folder):
     """Single keys, a kill, a continuation and an interruption."""
-    command = ["review", "orders.csv", "--labels", "labels.csv"]
+    command = ["review", "orders.csv", "--labels", "labels.csv", "--ask", "strangest"]
     with Session(*command, folder=folder) as session:
         first = session.answer("y", "n", "s", "u", "y", "n")
         assert first[0] == "A-30"
