@@ -321,6 +321,23 @@ def test_labels_need_the_right_detector_and_something_in_them(labelled):
     assert_refused(detect(labelled, *labels, "-q"), "does not exist", "skim review")
 
 
+def test_reasons_name_the_label_that_decided(orders, labelled):
+    path = labelled / "labels.csv"
+    known = {75: 1, 76: 1, 5: 0, 6: 0, 7: 0, 8: 0, 9: 0, 10: 0}
+    lines = [f"order {row:02d},{label}" for row, label in known.items()]
+    path.write_text("\n".join(["order,label", *lines]))
+    detect(labelled, "--labels", path, "-o", labelled / "found.csv")
+    found = pd.read_csv(labelled / "found.csv").set_index("order")
+    assert found.loc["order 75", "outlier"] == 1
+    likes = (
+        found["reasons"]
+        .dropna()
+        .str.extract(r"like training row (\d+), labelled an outlier")[0]
+    )
+    assert likes.dropna().isin(["76", "77"]).all()
+    assert likes.notna().any()
+
+
 def test_known_inliers_are_not_flagged_and_others_take_their_place(labelled):
     detect(labelled, "-o", labelled / "without.csv")
     before = pd.read_csv(labelled / "without.csv")

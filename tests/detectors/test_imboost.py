@@ -214,6 +214,40 @@ def test_members_agree_with_their_mean_where_there_is_one(hidden, labels):
     np.testing.assert_allclose(own, scores)
 
 
+def test_rows_that_are_likely_outliers_are_flagged(hidden, labels, learned):
+    X, _ = hidden
+    assert learned.offset_ == 0
+    known = ~np.isnan(labels)
+    assert np.array_equal(learned.predict(X)[known] == -1, labels[known] == 1)
+    copy = pickle.loads(pickle.dumps(learned)).set_contamination(0.2)
+    assert (copy.predict(X) == -1).sum() == 60
+    assert copy.set_contamination("auto").offset_ == 0
+
+
+def test_a_wrong_answer_does_not_excuse_absurd_rows(hidden):
+    X = hidden[0].copy()
+    X[[10, 20, 30], [0, 1, 2]] = 1e6
+    labels = np.full(300, np.nan)
+    labels[[10, 40, 280]] = 0, 0, 1
+    detector = quick().fit(X, labels=labels)
+    assert detector.predict(X[[10, 20, 30]]).tolist() == [1, -1, -1]
+
+
+def test_influences_are_what_labels_add_to_the_log_odds(hidden, labels, learned):
+    X, _ = hidden
+    influences = learned.label_influences(X)
+    assert influences.shape == (300, len(learned.label_rows_))
+    by_loss = -learned.training_scores_ - influences.sum(axis=1)
+    order = quick().fit(X).training_scores_.argsort()
+    assert np.all(np.diff(by_loss[order]) <= 1e-9)
+    speaks_for = influences[0] > 0
+    assert np.array_equal(speaks_for, labels[learned.label_rows_] == 1)
+
+
+def test_without_labels_there_are_no_influences(hidden):
+    assert quick().fit(hidden[0]).label_influences(hidden[0]).shape == (300, 0)
+
+
 def test_contributions_are_those_of_the_networks(hidden, learned):
     expected = quick().fit(hidden[0]).explain(hidden[0])
     assert np.array_equal(learned.explain(hidden[0]), expected)
