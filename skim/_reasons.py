@@ -219,8 +219,8 @@ def _number(feature, value):
     return f"{value:.4g}"
 
 
-def deciding_labels(detector, X, losses):
-    """Say which label each row owes its verdict to, if it would differ without labels.
+def deciding_labels(detector, X, losses, name):
+    """Name the label that changed the verdict on each row.
 
     Parameters
     ----------
@@ -229,24 +229,25 @@ def deciding_labels(detector, X, losses):
     X : ndarray of shape (n_rows, n_features)
     losses : ndarray of shape (n_rows,)
         The negated scores of the rows.
+    name : callable
+        Returns what to call a row of the training data, by its index.
 
     Returns
     -------
     texts : list of str
-        Empty for rows whose verdict does not depend on labels.
+        Empty for rows on which the verdict would be the same without labels.
     """
     texts = [""] * len(losses)
     if not len(getattr(detector, "label_rows_", ())):
         return texts
     influences = detector.label_influences(X)
-    excess = losses + detector.offset_
-    is_decided = (excess > 0) != (excess - influences.sum(axis=1) > 0)
+    is_outlier = losses > -detector.offset_
+    was_outlier = detector._flagged_without_labels(losses - influences.sum(axis=1))
     labels = detector.labels_[detector.label_rows_]
-    for i in np.flatnonzero(is_decided):
-        is_outlier = excess[i] > 0
-        strength = np.where(labels == is_outlier, np.abs(influences[i]), 0)
+    for i in np.flatnonzero(is_outlier != was_outlier):
+        strength = np.where(labels == is_outlier[i], np.abs(influences[i]), 0)
         if strength.any():  # and not labels that are only assumed
-            number = int(detector.label_rows_[strength.argmax()]) + 1
-            kind = "an outlier" if is_outlier else "an inlier"
-            texts[i] = f"like training row {number:,}, labelled {kind}"
+            row = int(detector.label_rows_[strength.argmax()])
+            kind = "an outlier" if is_outlier[i] else "an inlier"
+            texts[i] = f"like {name(row)}, labelled {kind}"
     return texts

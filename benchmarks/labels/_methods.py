@@ -25,8 +25,8 @@ def networks_and_forests(exam):
     detector.fit(exam.X)
     seconds = time.process_time() - start
     losses = -detector.training_scores_
-    nobody = np.array([], dtype=int), losses, -detector.offset_
-    yield from exam.results("ALTBI", lambda size: nobody)
+    unlabelled = np.array([], dtype=int), losses, -detector.offset_
+    yield from exam.results("ALTBI", lambda size: unlabelled)
     rows = detector._scaled(exam.X).kept()
     asked = {}
     for strategy in ("informative", "random", "strangest"):
@@ -65,8 +65,8 @@ def known_beforehand(exam):
     rows = detector._scaled(exam.X).kept()
     losses, threshold = -detector.training_scores_, -detector.offset_
     budgets = exam.budgets | {"all": len(exam.open_rows)}
-    nobody = np.array([], dtype=int), losses, threshold
-    yield from exam.results("ALTBI", lambda size: nobody, budgets)
+    unlabelled = np.array([], dtype=int), losses, threshold
+    yield from exam.results("ALTBI", lambda size: unlabelled, budgets)
     kinds = exam.is_outlier[exam.at_random]
     outliers, inliers = (exam.at_random[kinds == kind] for kind in (1, 0))
 
@@ -121,7 +121,6 @@ def ask_in_rounds(exam, detector, rows, strategy):
 def learn(detector, rows, labels):
     """Give a trained detector other labels, as a warm-started fit does."""
     detector.labels_ = labels
-    detector.training_scores_ = -detector._network_losses
     detector._learn_labels(rows)
 
 

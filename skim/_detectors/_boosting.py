@@ -74,7 +74,6 @@ class Boosting:
         ]
         now = copy.copy(detector)
         now._network_losses = np.mean(losses, axis=0)
-        now.training_scores_ = -now._network_losses
         every_row = slice(0, len(self.values)), ScaledRows(self.values, None, None)
         now._learn_labels([every_row])
         is_open = np.flatnonzero(questions.is_open)

@@ -127,17 +127,18 @@ class IMBoostDetector(LabelledDetector):
 
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
-        threshold. With "auto" and labels of outliers, rows that are more likely than
-        not to be outliers are. Otherwise, the threshold of "auto" lies where the losses
-        of the training data thin out: in a gap of their upper tail if there is a wide
-        one, and else so that about 1 to 3 % of the rows are outliers.
+        threshold. Without labels, that of "auto" lies where the losses of the training
+        data thin out: in a gap of their upper tail if there is a wide one, and else so
+        that about 1 to 3 % of the rows are outliers. If outliers are labelled, "auto"
+        flags rows that are more likely than not to be outliers; if only inliers are,
+        it flags as many rows as without labels.
 
     query_strategy : {"informative", "mixture", "random", "extremes", "strangest"}, \
             default="informative"
         What :meth:`query` asks about. "informative" prefers rows near the threshold
-        that resemble neither labelled rows nor each other; "mixture", rows that two
-        Gaussians, fitted to the losses, cannot tell apart. "extremes" takes the most
-        and the least abnormal rows in turns.
+        that resemble neither each other nor, with `combine`, labelled rows; "mixture",
+        rows that two Gaussians, fitted to the losses, cannot tell apart. "extremes"
+        takes the most and the least abnormal rows in turns.
 
     combine : bool, default=True
         Whether the scores combine the losses with the labels of similar rows.
@@ -198,8 +199,8 @@ class IMBoostDetector(LabelledDetector):
         The labels of the training data, NaN where unknown; None without labels.
 
     label_rows_ : ndarray of int
-        The rows of the training data whose labels take part in the scores, in ascending
-        order, with those that are taken for inliers; empty without labels.
+        Sorted indices of the training rows whose labels affect the scores, including
+        rows assumed to be inliers; empty without labels.
 
     history_ : dict of str to ndarray
         Record of the training run, with one element per epoch: "epoch", "update",
@@ -240,10 +241,10 @@ class IMBoostDetector(LabelledDetector):
     With labels, scores are negated log-odds of an outlier, and on another scale than
     without. The loss alone gives a row log-odds that are 0 at the threshold; a Gaussian
     process, whose covariance falls off exponentially with the mean absolute difference
-    of the standardised features, adds what the labels say. For every known outlier
-    without three known inliers, some rows with small losses are taken for inliers. Of
-    more than 1,000 labels, a sample is used. :meth:`explain` and :meth:`reasons` speak
-    of the networks' loss alone, :meth:`label_influences` of the labels, and
+    of the standardised features, adds what the labels say. Rows with small losses are
+    assumed to be inliers until there are three per known outlier. Of more than 1,000
+    labels, a sample is used. :meth:`explain` and :meth:`reasons` are about the
+    networks' loss alone, :meth:`label_influences` is about the labels, and
     :meth:`staged_score_samples` combines the losses of every stage with the same
     labels. :meth:`partial_fit` forgets the labels.
 
@@ -519,6 +520,8 @@ class IMBoostDetector(LabelledDetector):
 
         among : array-like of int or of bool, default=None
             The rows that may be asked about, by number or as a mask; all by default.
+            "informative" considers how rows resemble each other for the 2,000 rows
+            nearest to the threshold; others come last.
 
         Returns
         -------
@@ -542,7 +545,7 @@ class IMBoostDetector(LabelledDetector):
     # Explaining ----------------------------------------------------------------
 
     def label_influences(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Tell what each label adds to the log-odds of rows.
+        """Return the contribution of each label to the log-odds of rows.
 
         Parameters
         ----------
@@ -552,9 +555,9 @@ class IMBoostDetector(LabelledDetector):
         Returns
         -------
         influences : ndarray of shape (n_samples, n_labels)
-            Columns are the rows `label_rows_` of the training data: positive where one
-            speaks for an outlier. With labels, ``-score_samples(X)`` is the sum over a
-            row plus what the loss of the networks says.
+            The columns belong to the training rows `label_rows_`. Values are positive
+            where a label makes a row more likely to be an outlier. With labels,
+            ``-score_samples(X)`` is the sum over a row, plus a function of its loss.
         """
         rows = self._scaled(X)
         return np.concatenate(

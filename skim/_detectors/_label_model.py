@@ -5,14 +5,18 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.spatial.distance import cdist
 from scipy.special import expit, log_expit
 
+from skim._detectors._scaling import usual_limits
+
 SLOPE = 2.0  # log-odds of an outlier per unit of evidence
 SPREAD = 10.0  # standard deviation of what labels add to the log-odds
 MAX_LABELS = 1000  # beyond this, a sample stands for all
-INLIERS_PER_OUTLIER = 3  # at least; where labels are missing, they are assumed
+INLIERS_PER_OUTLIER = 3  # at least, of which some may be assumed
+ROUNDING = 1e-6  # of scaled values in single precision
 MIN_INFORMATION = 0.05  # of a label about the log-odds of its row, in planning
-N_PLANNED = 500  # rows that are chosen with regard to each other
+N_PLANNED = 500  # rows that are planned jointly
 MAX_SIMILARITIES = 2**20  # computed at a time
-MAX_STEPS = 100  # of Newton's method, of which it needs about ten
+MAX_STEPS = 100  # of Newton's method, which needs about ten
+SHORTEST_STEP = 1e-12
 
 
 class LabelModel:
@@ -43,56 +47,62 @@ class LabelModel:
 
     def __init__(self, losses, threshold, sample):
         median, upper = np.quantile(losses, [0.5, 0.95])
-        self._median = float(median)
-        self._unit = float(upper - median) / np.log(10) or 1.0
+        self._median_loss = float(median)
+        self._loss_unit = float(upper - median) / np.log(10) or 1.0
         self._zero = self._evidence(threshold)
+        sample = np.clip(sample, *usual_limits(sample)).astype(np.float64)
         is_known = ~np.isnan(sample)
         n_known = np.maximum(is_known.sum(axis=0), 1)
         self._mean = np.where(is_known, sample, 0.0).sum(axis=0) / n_known
         squares = np.where(is_known, sample - self._mean, 0.0) ** 2
         deviation = np.sqrt(squares.sum(axis=0) / n_known)
-        n_varying = max(np.count_nonzero(deviation), 1)
-        self._unit_of = np.where(deviation > 0, deviation, np.inf) * n_varying
+        varies = deviation > ROUNDING * np.abs(self._mean)
+        n_varying = max(np.count_nonzero(varies), 1)
+        self._feature_units = np.where(varies, deviation, np.inf) * n_varying
         nothing = np.empty(0)
         self.rows, self.labels = nothing.astype(np.intp), nothing
         self._points = np.empty((0, len(self._mean)))
         self._weights = self._information = nothing
 
     def fit(self, rows, labels, values, losses):
-        """Learn the labels of some training rows, scaled values and losses given."""
+        """Learn the labels of training rows, given their scaled values and losses."""
         self.rows, self.labels = rows, labels
         self._points = self._standardised(values)
         kernel = _kernel(self._points, self._points)
         prior = self.by_loss(losses)
-        log_odds = prior + kernel @ _mode(kernel, prior, labels)
+        log_odds = prior + _mode(kernel, prior, labels)
         self._weights = labels - expit(log_odds)  # as is true at the mode
-        self._information = _information(log_odds)
+        self._information = np.maximum(_doubt(log_odds), MIN_INFORMATION)
         return self
 
     def log_odds(self, losses, values):
         """Return the log-odds of rows; those of a row do not depend on the others."""
-        found = self.by_loss(losses)
-        if not len(self.rows):
-            return found
-        size = max(MAX_SIMILARITIES // len(self.rows), 1)
-        for start in range(0, len(found), size):
-            part = slice(start, start + size)
-            found[part] += self.influences(values[part]).sum(axis=1)
-        return found
+        return self.by_loss(losses) + self.by_labels(values)
+
+    def by_loss(self, losses):
+        """Return the log-odds of rows from their losses alone."""
+        return SLOPE * (self._evidence(losses) - self._zero)
+
+    def by_labels(self, values):
+        """Return what labels add to the log-odds of rows."""
+        size = max(MAX_SIMILARITIES // max(len(self.rows), 1), 1)
+        starts = range(0, len(values), size)
+        parts = [self.influences(values[i : i + size]).sum(axis=1) for i in starts]
+        return np.concatenate([np.empty(0), *parts])
 
     def influences(self, values):
-        """Return what each label adds to the log-odds of rows, (n, n_labels)."""
+        """Return the contribution of each label to the log-odds, (n, n_labels)."""
         return _kernel(self._standardised(values), self._points) * self._weights
 
     def most_informative(self, log_odds, values, n):
-        """Return the places of `n` rows to ask about, the most informative first.
+        """Return the indices of `n` rows to ask about, the most informative first.
 
         The next row is the one whose label is least predictable and whose log-odds
         vary most, given the labels so far and those to the rows before it.
         """
         points = self._standardised(values)
-        doubt = expit(log_odds) * expit(-log_odds)
-        information = _information(log_odds)
+        doubt = _doubt(log_odds)
+        information = np.maximum(doubt, MIN_INFORMATION)
         n_known, n_planned = len(self.rows), min(n, len(points), N_PLANNED)
         # Columns of a Cholesky factor, continued from known rows to planned ones.
         factor = np.zeros((n_known + n_planned, len(points)))
@@ -119,22 +129,18 @@ class LabelModel:
 
     def _evidence(self, losses):
         """Map losses to a scale that all tables share; outliers are well above 1."""
-        return np.arcsinh((losses - self._median) / self._unit)
-
-    def by_loss(self, losses):
-        """Return the log-odds of rows as far as their losses tell."""
-        return SLOPE * (self._evidence(losses) - self._zero)
+        return np.arcsinh((losses - self._median_loss) / self._loss_unit)
 
     def _standardised(self, values):
-        return np.nan_to_num((values - self._mean) / self._unit_of)
+        return np.nan_to_num((values - self._mean) / self._feature_units)
 
 
 def usable_labels(labels, losses, seed):
     """Return the rows whose labels are used, in ascending order, and the labels.
 
-    Of too many labels, some are drawn. Where known outliers have too few known inliers
-    beside them, rows from the half with smaller losses are taken for inliers: without
-    them, all other rows would seem to resemble outliers.
+    Of too many labels, some are drawn. Rows from the half with smaller losses are
+    assumed to be inliers until there are three per known outlier: otherwise, all other
+    rows would seem to resemble outliers.
 
     Parameters
     ----------
@@ -145,13 +151,12 @@ def usable_labels(labels, losses, seed):
     """
     order = np.random.default_rng(seed).permutation(len(labels))
     outliers, inliers = (order[labels[order] == kind] for kind in (1, 0))
-    n_outliers = max(MAX_LABELS // 2, MAX_LABELS - len(inliers))
-    outliers = outliers[:n_outliers]
-    inliers = inliers[: MAX_LABELS - len(outliers)]
-    n_wanted = min(INLIERS_PER_OUTLIER * len(outliers), MAX_LABELS - len(outliers))
     is_ordinary = (losses <= np.median(losses)) & np.isnan(labels)
-    n_assumed = max(n_wanted - len(inliers), 0)
-    assumed = order[is_ordinary[order]][:n_assumed]
+    n_inliers = len(inliers) + np.count_nonzero(is_ordinary)
+    outliers = outliers[: max(MAX_LABELS // 2, MAX_LABELS - n_inliers)]
+    n_wanted = min(INLIERS_PER_OUTLIER * len(outliers), MAX_LABELS - len(outliers))
+    inliers = inliers[: MAX_LABELS - len(outliers)]
+    assumed = order[is_ordinary[order]][: max(n_wanted - len(inliers), 0)]
     rows = np.sort(np.r_[outliers, inliers, assumed])
     return rows, (labels[rows] == 1).astype(np.float64)
 
@@ -161,15 +166,15 @@ def _kernel(points, others):
     return SPREAD**2 * np.exp(-cdist(points, others, "cityblock"))
 
 
-def _information(log_odds):
-    return np.maximum(expit(log_odds) * expit(-log_odds), MIN_INFORMATION)
+def _doubt(log_odds):
+    """Return the variance of a label, at most a quarter, where the odds are even."""
+    return expit(log_odds) * expit(-log_odds)
 
 
 def _mode(kernel, prior, labels):
-    """Return the weights `a` for which ``kernel @ a`` is most likely, given labels.
+    """Return what labels most likely add to the log-odds of their own rows.
 
-    Newton's method for the mode of a Laplace approximation, with shorter steps where a
-    whole one would overshoot.
+    Newton's method for the mode of the posterior, halving steps that overshoot.
     """
     signs = 2 * labels - 1
 
@@ -191,10 +196,10 @@ def _mode(kernel, prior, labels):
             ahead = weights + length * step
             moved = kernel @ ahead
             value = log_posterior(ahead, moved)
-            if value >= before or length < 1e-3:
+            if value >= before or length < SHORTEST_STEP:
                 break
             length /= 2
         weights = ahead
         if value - before < 1e-9 * len(labels):
             break
-    return weights
+    return moved

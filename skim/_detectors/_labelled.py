@@ -1,4 +1,4 @@
-"""ALTBI whose scores, and whose training if need be, take labels into account."""
+"""ALTBI with scores, and optionally training, that use labels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
+from sklearn.utils.validation import check_is_fitted
 
 from skim import _nets as nets
 from skim._detectors._altbi import ALTBIDetector
@@ -14,12 +15,23 @@ from skim._detectors._base import N_TYPICAL_ROWS
 from skim._detectors._boosting import Boosting
 from skim._detectors._label_model import LabelModel, usable_labels
 from skim._detectors._labels import most_valuable
+from skim._detectors._scaling import ScaledTable
 from skim._detectors._verdict import threshold
-from skim._training._resume import check_fixed
 from skim._training._stages import until
 from skim._utils import FLOAT32_MAX, evenly_spaced, finite, own_random_state
 
 N_LISTED = 2000  # rows in doubt, of which questions are chosen
+# Parameters that may change without another training run.
+FREE_PARAMS = {
+    "combine",
+    "contamination",
+    "inlier_share",
+    "inlier_weight",
+    "n_jobs",
+    "outlier_weight",
+    "query_strategy",
+    "verbose",
+}
 
 
 class LabelledDetector(ALTBIDetector):
@@ -38,24 +50,30 @@ class LabelledDetector(ALTBIDetector):
 
     def _learn(self, X, y, labels, questions=None):
         """Fit with labels, and with the answers to questions asked while training."""
-        self._check_use_of_labels(labels is not None or questions is not None)
-        names = ("labels_", "history_", "_stages")
-        before = {name: vars(self)[name] for name in names if name in vars(self)}
+        has_labels = labels is not None or questions is not None
+        self._check_use_of_labels(has_labels)
+        before = dict(vars(self))
+        is_trained = has_labels and self._is_trained()
         self.labels_, self._questions = labels, questions
         try:
-            if self._is_trained():
-                rows, snapshots = self._scaled(X), (self.weights_, self._statistics)
-                self._sample = rows.X[evenly_spaced(len(rows), N_TYPICAL_ROWS)]
-                with nets.compute():
-                    self._finish(rows, list(zip(*snapshots, strict=True)))
+            if is_trained:
+                self._learn_only_labels(X)
             else:
                 self._train_networks(X, y)
-        except (TypeError, ValueError):
-            if hasattr(self, "offset_"):  # the previous fit is still good
-                self.__dict__.update(before)
+        except BaseException:
+            if is_trained or hasattr(self, "offset_"):  # the previous fit is still good
+                self.__dict__ = before
             raise
         finally:
-            del self._questions
+            self.__dict__.pop("_questions", None)
+
+    def _learn_only_labels(self, X):
+        """Finish the fit again, with other labels or other rows."""
+        table = self._scaled(X)
+        self._sample = table.X[evenly_spaced(len(table), N_TYPICAL_ROWS)]
+        snapshots = zip(self.weights_, self._statistics, strict=True)
+        with nets.compute():
+            self._finish(table.kept(), list(snapshots))
 
     def _check_use_of_labels(self, has_labels):
         if self.warm_up is None:
@@ -78,15 +96,13 @@ class LabelledDetector(ALTBIDetector):
 
     def _is_trained(self):
         """Whether a warm-started fit has only labels to learn."""
-        n_epochs = getattr(self, "_past", {}).get("n_epochs")
-        if self.labels_ is None or self.warm_up is not None or not self.warm_start:
-            return False
-        if not n_epochs or not hasattr(self, "offset_"):
-            return False
-        check_fixed(self, self._fixed_params + self._fixed_in_fit)
-        criterion = self.history_["criterion"]
-        is_over = self.stopping is not None and self._is_over(criterion)
-        return n_epochs == self.epochs or is_over
+        is_resumed = self.warm_start and hasattr(self, "offset_")
+        return is_resumed and vars(self).get("_trained_with") == self._training_params()
+
+    def _training_params(self):
+        """Return the parameters that a training run without labels depends on."""
+        params = self.get_params(deep=False)
+        return {name: params[name] for name in params if name not in FREE_PARAMS}
 
     def _train_networks(self, X, y):
         is_warm = self.warm_start and self.warm_up is not None
@@ -97,6 +113,9 @@ class LabelledDetector(ALTBIDetector):
         end_of_warm_up = self.__dict__.pop("_end_of_warm_up", None)
         if is_warm:
             self._past = end_of_warm_up
+        self.__dict__.pop("_trained_with", None)
+        if self.warm_up is None:
+            self._trained_with = self._training_params()
 
     def _new_run(self, rows, past=None):
         run = super()._new_run(rows, past)
@@ -130,7 +149,7 @@ class LabelledDetector(ALTBIDetector):
         losses = self._network_losses
         sample = self._scaler.scale(self._sample).values
         model = LabelModel(losses, -threshold(-losses, "auto"), sample)
-        self._label_model = model
+        self.training_scores_ = -losses
         labels = getattr(self, "labels_", None) if self.combine else None
         if labels is not None:
             used, known = usable_labels(labels, losses, self._label_seed)
@@ -139,23 +158,29 @@ class LabelledDetector(ALTBIDetector):
                 model.log_odds(losses[block], part.values) for block, part in rows
             ]
             self.training_scores_ = -np.concatenate(log_odds)
-        self.label_rows_ = model.rows
-        if len(model.rows):
-            self.offset_ = self._threshold()
+        self._label_model, self.label_rows_ = model, model.rows
+        self.offset_ = self._threshold()
         self._shortlist = self._new_shortlist(rows)
 
     def _threshold(self):
-        """Return the score of even odds; of inliers alone, that of as many outliers.
+        """Return the score at even odds, if both kinds of rows are known.
 
-        Known inliers say which rows are outliers rather than others, not how many are.
+        Known inliers change the ranking, but say nothing about the number of outliers:
+        with them alone, as many rows are flagged as without labels.
         """
-        model = self._label_model
         if self.contamination != "auto" or not len(self.label_rows_):
             return threshold(self.training_scores_, self.contamination)
-        if model.labels.any():
+        if self._label_model.labels.any():
             return 0.0
-        share = np.mean(model.by_loss(self._network_losses) > 0)
-        return threshold(self.training_scores_, share)
+        is_flagged = self._label_model.by_loss(self._network_losses) > 0
+        return threshold(self.training_scores_, is_flagged.mean())
+
+    def _flagged_without_labels(self, log_odds):
+        """Whether rows with these log-odds, by their losses, would be outliers."""
+        if self.contamination == "auto":
+            return log_odds > 0
+        scores = -self._label_model.by_loss(self._network_losses)
+        return -log_odds < threshold(scores, self.contamination)
 
     def set_contamination(self, contamination: float | str) -> Self:
         """Set the threshold anew, without training again.
@@ -193,6 +218,7 @@ class LabelledDetector(ALTBIDetector):
         """
         before = getattr(self, "labels_", None)
         self.labels_ = None
+        self.__dict__.pop("_trained_with", None)
         try:
             return super().partial_fit(X, y)
         except BaseException:
@@ -247,42 +273,47 @@ class LabelledDetector(ALTBIDetector):
             The negated loss of each row, averaged over the members and the snapshots,
             or with labels, the negated log-odds of an outlier.
         """
+        check_is_fitted(self, "offset_")
         if not len(self.label_rows_):
             return super().score_samples(X)
         rows = self._scaled(X)
         with nets.compute():
             parts = [
-                self._with_labels(self._scores([(block, part)]), part.values)
+                self._with_labels([self._scores([(block, part)])], part.values)
                 for block, part in rows
             ]
-        return np.concatenate(parts)
+        return np.concatenate(parts, axis=1)[0]
 
     def _score_by_member(self, X):
         scores, by_member = super()._score_by_member(X)
         if len(self.label_rows_):
-            rows = self._scaled(X)
-            for own in (scores, *by_member):
-                for block, part in rows:
-                    own[block] = self._with_labels(own[block], part.values)
+            every = np.vstack([scores, by_member])
+            for block, part in self._scaled(X):
+                every[:, block] = self._with_labels(every[:, block], part.values)
+            scores, by_member = every[0], every[1:]
         return scores, by_member
 
     def _staged_scores(self, rows):
+        by_labels = [self._label_model.by_labels(part.values) for _, part in rows]
         for scores in super()._staged_scores(rows):
             if len(self.label_rows_):
-                for block, part in rows:
-                    scores[block] = self._with_labels(scores[block], part.values)
+                by_loss = self._label_model.by_loss(-finite(scores, nan=-FLOAT32_MAX))
+                scores = -(by_loss + np.concatenate(by_labels))
             yield scores
 
     def _with_labels(self, scores, values):
-        """Return the scores of networks and labels together."""
-        losses = -finite(scores, nan=-FLOAT32_MAX)
-        return -self._label_model.log_odds(losses, values)
+        """Return several scores of the same rows, networks and labels together."""
+        losses = -finite(np.asarray(scores), nan=-FLOAT32_MAX)
+        model = self._label_model
+        return -(model.by_loss(losses) + model.by_labels(values))
 
 
-def _values(rows, places):
-    """Return the scaled values of some rows, by their numbers in ascending order."""
+def _values(rows, indices):
+    """Return the scaled values of some rows, by their indices in ascending order."""
+    if isinstance(rows, ScaledTable):
+        return rows.values(indices)
     found = []
     for block, part in rows:
-        own = (places >= block.start) & (places < block.start + len(part.values))
-        found.append(part.values[places[own] - block.start])
+        own = (indices >= block.start) & (indices < block.start + len(part.values))
+        found.append(part.values[indices[own] - block.start])
     return np.concatenate(found)

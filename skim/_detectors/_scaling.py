@@ -139,7 +139,7 @@ class InputScaler:
         if self.how == "squash":
             sample = self._to_unit(sample)
             self.center_, tail, varies = _center_and_tail(sample)
-            limits = _limits(sample)
+            limits = usual_limits(sample)
         size = max(BLOCK_CELLS // X.shape[1], 64)
         moments: Any = None
         for start in range(0, len(X), size):
@@ -288,7 +288,7 @@ def _center_and_tail(X):
     return median, far * np.minimum(heaviness, MAX_HEAVINESS), least < most
 
 
-def _limits(sample):
+def usual_limits(sample):
     """Return where to clip extreme values: not in columns that are mostly one value."""
     quantile = np.quantile
     missing = np.isnan(sample)

@@ -482,8 +482,8 @@ def review(
 ):
     """Look at rows one by one, and say which are outliers.
 
-    The rows whose labels help most, those that are hardest to tell, are shown with what
-    is strange about them; --ask strangest begins with the strangest rows instead. The
+    The rows whose labels help most, those that are hardest to judge, are shown with
+    what is strange about them; --ask strangest begins with the strangest rows. The
     answers are y (yes), n (no), s (skip), u (undo the last answer) and q (quit). Each
     is written at once, and the next review continues where the last one stopped. Use
     the labels with `skim detect --labels`.

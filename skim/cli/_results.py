@@ -135,7 +135,12 @@ class Results:
         )
         # A row that its loss does not make an outlier is not strange as a whole, though
         # a cell of it may be.
-        likes = deciding_labels(self.detector, self._features(rows), self.losses[rows])
+        likes = deciding_labels(
+            self.detector,
+            self._features(rows),
+            self.losses[rows],
+            lambda row: f"training row {row + 1:,}",
+        )
         return [
             reasons._replace(
                 is_whole=reasons.is_whole and bool(self.is_outlier[row]) and not like,

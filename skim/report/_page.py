@@ -137,8 +137,14 @@ def _content(case, ids, n_top):
     threshold = float(-detector.offset_)
     by, kept = _findings.kept_checkpoints(detector)
     labels = _findings.labels_of(detector, losses)
+    trained_here = _findings.is_training_data(detector, losses)
     learns_labels = len(getattr(detector, "label_rows_", ())) > 0
-    likes = deciding_labels(detector, _safe_indexing(case.features, top), losses[top])
+    likes = deciding_labels(
+        detector,
+        _safe_indexing(case.features, top),
+        losses[top],
+        lambda row: f"row {ids[row]}" if trained_here else f"training row {row}",
+    )
     return {
         "detector": detector,
         "settings": _settings(detector),
@@ -146,7 +152,7 @@ def _content(case, ids, n_top):
         "n_columns": case.read.n_columns,
         "n_features": detector.n_features_in_,
         "n_flagged": int(flagged.sum()),
-        "trained_here": _findings.is_training_data(detector, losses),
+        "trained_here": trained_here,
         "n_trained": len(detector.training_scores_),
         "decisions": {str(d.column): d for d in case.decisions},
         "treatments": _tally([d.treatment for d in case.decisions]),

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skim import ALTBIDetector, IMBoostDetector
+from skim._reasons import deciding_labels
 
 QUICK = {"epochs": 14, "n_estimators": 2, "n_snapshots": 3, "random_state": 0}
 QUICK_PAPER = {"epochs": 12, "warm_up": 6, "max_width": 16, "random_state": 0}
@@ -151,6 +152,8 @@ def test_known_inliers_alone_make_rows_like_them_less_abnormal(hidden):
     flagged = after.training_scores_ < after.offset_
     assert not (flagged & was_flagged).any()
     assert flagged.sum() == was_flagged.sum()
+    offset = after.offset_
+    assert after.set_contamination(0.3).set_contamination("auto").offset_ == offset
 
 
 @pytest.mark.parametrize("make", [quick, quick_paper])
@@ -242,6 +245,26 @@ def test_influences_are_what_labels_add_to_the_log_odds(hidden, labels, learned)
     assert np.all(np.diff(by_loss[order]) <= 1e-9)
     speaks_for = influences[0] > 0
     assert np.array_equal(speaks_for, labels[learned.label_rows_] == 1)
+
+
+@pytest.mark.parametrize("contamination", ["auto", 0.1])
+@pytest.mark.parametrize("kinds", [(0,), (0, 1)])
+def test_the_label_named_is_one_that_changed_the_verdict(
+    contamination, kinds, hidden, labels
+):
+    X, _ = hidden
+    known = np.where(np.isin(labels, kinds), labels, np.nan)
+    before = quick(contamination=contamination).fit(X)
+    after = quick(contamination=contamination).fit(X, labels=known)
+    texts = deciding_labels(after, X, -after.training_scores_, str)
+    changed = before.predict(X) != after.predict(X)
+    is_named = np.array([bool(text) for text in texts])
+    assert np.array_equal(is_named, changed & np.isin(after.predict(X) == -1, kinds))
+    for row in np.flatnonzero(is_named):
+        kind = "an outlier" if after.predict(X[[row]]) == -1 else "an inlier"
+        like, said = texts[row].removeprefix("like ").split(", ")
+        assert said == f"labelled {kind}"
+        assert known[int(like)] == (kind == "an outlier")
 
 
 def test_without_labels_there_are_no_influences(hidden):
@@ -340,6 +363,44 @@ def test_a_warm_up_that_leaves_no_room_is_refused(hidden):
         quick_paper(epochs=5, warm_up=5).fit(hidden[0])
     with pytest.raises(ValueError, match="needs stopping=None"):
         quick(warm_up=5).fit(hidden[0])
+
+
+def test_an_interrupted_fit_of_labels_leaves_the_previous_one(hidden, labels):
+    X, _ = hidden
+    detector = quick(warm_start=True).fit(X, labels=labels)
+    before = detector.score_samples(X)
+
+    def interrupted(rows):
+        raise KeyboardInterrupt
+
+    detector._learn_labels = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        detector.fit(X, labels=1 - labels)
+    del detector._learn_labels
+    assert np.array_equal(detector.labels_, labels, equal_nan=True)
+    assert np.array_equal(detector.score_samples(X), before)
+    assert np.array_equal(detector.training_scores_, before)
+
+
+@pytest.mark.parametrize("change", [{"n_snapshots": 1}, {"burn_in": 0.8}])
+def test_new_labels_with_other_parameters_are_as_good_as_one_fit(
+    change, hidden, labels
+):
+    X, _ = hidden
+    detector = quick(warm_start=True).fit(X)
+    with pytest.warns(UserWarning, match="nothing to train"):
+        detector.set_params(**change).fit(X, labels=labels)
+    once = quick(**change).fit(X, labels=labels)
+    assert np.array_equal(detector.training_scores_, once.training_scores_)
+
+
+def test_an_oracle_may_be_asked_after_a_fit(hidden, monkeypatch):
+    X, is_outlier = hidden
+    detector = quick(warm_start=True).fit(X)
+    monkeypatch.setattr(detector, "_train", None)
+    detector.fit_oracle(X, lambda rows: is_outlier[rows])
+    again = quick().fit_oracle(X, lambda rows: is_outlier[rows])
+    assert np.array_equal(detector.training_scores_, again.training_scores_)
 
 
 # Asking ----------------------------------------------------------------------
