@@ -129,9 +129,10 @@ class IMBoostDetector(LabelledDetector):
         Share of outliers in the training data, in (0, 0.5], which sets the
         threshold. Without labels, that of "auto" lies where the losses of the training
         data thin out: in a gap of their upper tail if there is a wide one, and else so
-        that about 1 to 3 % of the rows are outliers. If outliers are labelled, "auto"
-        flags rows that are more likely than not to be outliers; if only inliers are,
-        it flags as many rows as without labels.
+        that about 1 to 3 % of the rows are outliers. With labels, "auto" flags rows
+        that are more likely than not to be outliers, but with `n` labels it changes the
+        number of outliers by a factor of at most ``1 + n / 5``, and of at most 2 plus
+        the number of labels of the rarer kind.
 
     query_strategy : {"informative", "mixture", "random", "extremes", "strangest"}, \
             default="informative"

@@ -163,17 +163,24 @@ class LabelledDetector(ALTBIDetector):
         self._shortlist = self._new_shortlist(rows)
 
     def _threshold(self):
-        """Return the score at even odds, if both kinds of rows are known.
+        """Return the score at even odds, unless that changes the verdict too much.
 
-        Known inliers change the ranking, but say nothing about the number of outliers:
-        with them alone, as many rows are flagged as without labels.
+        By how much the number of outliers may change grows with the number of labels,
+        above all of the rarer kind: labels of one kind say little about it.
         """
         if self.contamination != "auto" or not len(self.label_rows_):
             return threshold(self.training_scores_, self.contamination)
-        if self._label_model.labels.any():
+        labels = self.labels_[~np.isnan(self.labels_)]
+        n_outliers = np.count_nonzero(labels)
+        n_rarer = min(n_outliers, len(labels) - n_outliers)
+        factor = min(1 + len(labels) / 5, 2 + n_rarer)
+        before = np.count_nonzero(self._label_model.by_loss(self._network_losses) > 0)
+        n_flagged = np.count_nonzero(self.training_scores_ < 0)
+        allowed = np.clip(n_flagged, before / factor, max(before, 1) * factor)
+        if round(allowed) == n_flagged:
             return 0.0
-        is_flagged = self._label_model.by_loss(self._network_losses) > 0
-        return threshold(self.training_scores_, is_flagged.mean())
+        share = min(round(allowed) / len(self.training_scores_), 0.5)
+        return threshold(self.training_scores_, share)
 
     def _flagged_without_labels(self, log_odds):
         """Whether rows with these log-odds, by their losses, would be outliers."""

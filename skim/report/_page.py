@@ -184,7 +184,6 @@ def _content(case, ids, n_top):
         "agreement": agreement,
         "labels": _findings.judged_labels(labels, flagged, ids),
         "learns_labels": learns_labels,
-        "knows_outliers": learns_labels and bool((detector.labels_ == 1).any()),
         "trajectory": trajectory(detector.history_, by, kept),
         "map": _findings.map_of(case, losses, flagged, order, len(top)),
         "levels": _findings.LEVELS,
