@@ -171,15 +171,15 @@ class LabelledDetector(ALTBIDetector):
         if self.contamination != "auto" or not len(self.label_rows_):
             return threshold(self.training_scores_, self.contamination)
         labels = self.labels_[~np.isnan(self.labels_)]
-        n_outliers = np.count_nonzero(labels)
+        n_outliers = int(labels.sum())
         n_rarer = min(n_outliers, len(labels) - n_outliers)
         factor = min(1 + len(labels) / 5, 2 + n_rarer)
-        before = np.count_nonzero(self._label_model.by_loss(self._network_losses) > 0)
-        n_flagged = np.count_nonzero(self.training_scores_ < 0)
-        allowed = np.clip(n_flagged, before / factor, max(before, 1) * factor)
-        if round(allowed) == n_flagged:
+        n_before = int(np.sum(self._label_model.by_loss(self._network_losses) > 0))
+        n_now = int(np.sum(self.training_scores_ < 0))
+        n_allowed = round(np.clip(n_now, n_before / factor, max(n_before, 1) * factor))
+        if n_allowed == n_now:
             return 0.0
-        share = min(round(allowed) / len(self.training_scores_), 0.5)
+        share = min(n_allowed / len(self.training_scores_), 0.5)
         return threshold(self.training_scores_, share)
 
     def _flagged_without_labels(self, log_odds):
