@@ -21,13 +21,15 @@ def tell_changes(before, after, labels, conversation, request):
     request : Request
     """
     console, tally = conversation.console, conversation.tally
-    if not tally:
+    n_taken_back = conversation.n_taken_back
+    if not tally and not n_taken_back:
         console.print("\nNo answers, so nothing has changed.")
         return
     answers = [label for label in tally.values() if label is not None]
     skipped = len(tally) - len(answers)
     plural = "s" * (len(answers) != 1)
     skips = f" and {skipped:,} skipped" if skipped else ""
+    skips += f", {n_taken_back:,} earlier taken back" if n_taken_back else ""
     console.print(
         f"\n{len(answers):,} answer{plural}{skips}; {request.labels} now has "
         f"{counted(labels.values)}.",

@@ -93,7 +93,7 @@ def review(request, table, talk, *, new_model):
         try:
             with Keys() as keys:
                 conversation.run(keys)
-            if conversation.tally:
+            if conversation.tally or conversation.n_taken_back:
                 with talk.step("Learning from all answers"):
                     conversation.refit(refits.finish)
         except KeyboardInterrupt:
@@ -118,6 +118,8 @@ class Conversation:
     ----------
     tally : dict of int to (int or None)
         The answers so far, by row.
+    n_taken_back : int
+        Number of answers of earlier reviews that were undone.
     """
 
     def __init__(self, labels, refits, results_of, talk):
@@ -129,6 +131,7 @@ class Conversation:
             file=sys.stdout, markup=False, emoji=False, highlight=False
         )
         self.tally: dict[int, int | None] = {}
+        self.n_taken_back = 0
         self._done = list(labels.answered)
         self._results = None
 
@@ -148,6 +151,7 @@ class Conversation:
             if key == "u":
                 row = self._done.pop()
                 self.labels.forget(row)
+                self.n_taken_back += row not in self.tally
                 self.tally.pop(row, None)
             else:
                 self.labels.answer(row, ANSWERS[key])

@@ -208,6 +208,8 @@ def verdict(results, *, is_training, n_listed):
         return f"{share} by the threshold of the training data."
     if detector.contamination != "auto":
         return f"{share}, as set by --contamination."
+    if len(getattr(detector, "label_rows_", ())):
+        return f"{share}, judged with the labels."
     if stands_apart(detector.training_scores_, detector.offset_):
         return f"{share}: a gap in the losses sets them apart."
     n_extreme = min(_n_extreme(results.losses), n_outliers)

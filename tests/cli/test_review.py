@@ -123,6 +123,13 @@ def test_the_next_review_continues(folder):
     assert (folder / "labels.csv").read_text() == "order,label,answered\n"
 
 
+def test_an_answer_that_was_taken_back_is_a_change(folder):
+    review(folder, ["y", "n", "n", "q"])
+    shown = review(folder, ["u", "q"]).stdout
+    assert "0 answers, 1 earlier taken back; " in shown
+    assert "now has 2 labels (1 outlier, 1 inlier)" in " ".join(shown.split())
+
+
 def test_a_review_ends_when_all_rows_were_seen(folder, orders):
     orders[:5].to_csv(folder / "orders.csv", index=False)
     result = review(folder, ["s", "y", "n", "n", "n", "n"], "--id", "order")
