@@ -39,7 +39,9 @@ _SUBMODULES = (
     "metrics",
     "model_selection",
     "networks",
+    "pyod",
     "report",
+    "schedules",
     "tables",
     "theory",
 )

@@ -1,8 +1,12 @@
 """Small helpers that more than one room uses."""
 
 import contextlib
+import math
 import os
 import uuid
+from dataclasses import fields
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 
@@ -185,3 +189,54 @@ def replacing(target):
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+class Parameters:
+    """Base of dataclasses that scikit-learn can clone, and search over."""
+
+    def get_params(self, deep: bool = True) -> dict:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Not used: no parameter has parameters of its own.
+
+        Returns
+        -------
+        params : dict
+        """
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name.
+
+        Parameters
+        ----------
+        **params : dict
+            The parameters to change.
+
+        Returns
+        -------
+        self : object
+        """
+        unknown = sorted(set(params) - set(self.get_params()))
+        if unknown:
+            raise ValueError(
+                f"{type(self).__name__} has no parameter {unknown[0]!r}; it has "
+                f"{', '.join(self.get_params())}."
+            )
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def check(self, name: str, kind: type, low: float, high: float = math.inf) -> None:
+        """Raise unless a parameter is a number of a kind within closed limits."""
+        value = getattr(self, name)
+        is_number = isinstance(value, kind) and not isinstance(value, bool)
+        if not (is_number and low <= value <= high):
+            limits = f"from {low} to {high}" if high < math.inf else f"of at least {low}"
+            what = "an integer" if kind is Integral else "a number"
+            raise ValueError(
+                f"{name}={value!r} of {type(self).__name__} must be {what} {limits}."
+            )

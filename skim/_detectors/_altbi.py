@@ -1,28 +1,18 @@
 """ALTBI: truncated losses, growing batches, an ensemble over late epochs."""
 
-import math
-import warnings
-from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skim import _nets as nets
-from skim._detectors._partial_fit import ResumableDetector
-from skim._detectors._vae_base import VAEDetector
-from skim._training._stopping import Watch, best_epoch, checkpoint_epochs
-from skim._utils import evenly_spaced
-
-N_WATCHED_ROWS = 1024  # whose losses tell when to stop
-
-# What `min_epochs="auto"` waits for: this many epochs or passes over the rows.
-MIN_EPOCHS = 25
-MIN_PASSES = 50
+from skim._detectors._base import BaseDetector
+from skim._model._networks import VAEConfig
+from skim._training._schedules import ALTBISchedule
 
 
-class ALTBIDetector(ResumableDetector, VAEDetector):
+class ALTBIDetector(BaseDetector):
     """Outlier detector that memorises the inliers under a truncated loss.
 
     Several small variational autoencoders are trained side by side for a limited
@@ -42,100 +32,32 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         Number of networks, trained side by side. "auto" is 10 for fewer than 500
         rows, where chance weighs more and networks cost less, and 5 for more.
 
-    n_importance : int, default=1
-        Number of latent codes drawn per row and update. With 1, rows are scored
-        at the mean of their code.
-
-    max_width : int, default=128
-        Largest width of the networks. Up to this limit, their first block has 32
-        units for fewer than 100 features, 128 for fewer than 400, 256 for fewer than
-        1500 and 512 beyond; the second block has half and the latent code a
-        quarter of that.
-
-    n_components : int, "auto" or None, default="auto"
-        Largest number of principal components that the networks see instead of the
-        features; there is at most one for every three rows. "auto" means 128 for
-        tables of 200 or more features, and None for narrower ones; None disables the
-        reduction. Components are min-max scaled, whatever `scaling` is.
-
     epochs : int, default=100
         Number of epochs or, if `stopping` chooses when to stop, the largest number.
         How long to train is the choice that matters most.
 
-    updates_per_epoch : int, default=5
-        Number of updates per epoch, whatever the number of rows.
+    network : "vae" or VAEConfig, default="vae"
+        The network; :class:`~skim.networks.VAEConfig` has settings such as the scaling
+        of the features.
 
-    batch_size : int, default=128
-        Rows per batch until truncation begins.
+    schedule : "altbi" or ALTBISchedule, default="altbi"
+        How the networks are trained; :class:`~skim.schedules.ALTBISchedule` has
+        settings such as the learning rate and the truncation.
 
-    batch_growth : float, default=1.03
-        Factor by which the batch grows in every epoch after that.
-
-    max_batch_size : int, default=256
-        Largest batch.
-
-    truncate_after : int, default=3
-        Number of epochs after which truncation and the growth of the batches begin.
-
-    keep_quantile : float, default=0.92
-        Share of each batch, the rows with the smaller losses, that trains the
-        networks once truncation has begun.
-
-    stopping : str or None, default="entropy"
-        Early-stopping criterion: "separation", "entropy", "cohesion", "excess_mass",
-        "mass_volume" or None. The best epoch is the one at which the losses of a
+    stopping : {"entropy", "separation", "cohesion"} or None, default="entropy"
+        Early-stopping criterion. The best epoch is the one at which the losses of a
         sample of rows are best by this criterion of :mod:`skim.metrics`; None means
         the last epoch.
 
-    min_epochs : int or "auto", default="auto"
-        The first epoch that `stopping` may choose. Losses say little before. "auto"
-        is 25, or the epoch by which rows have been seen 50 times on average, if that
-        comes first, as in small tables; but always later than `truncate_after`.
-
-    patience : float or None, default=2.5
-        Training stops after `patience` times as many epochs as the best epoch so far.
-        With 2.5 and a best epoch of 30, that is after epoch 75, unless a better epoch
-        is found by then. None trains for all `epochs`, as does ``stopping=None``.
-
-    burn_in : float, default=0.4
-        Share of the epochs, up to the best one, before the first snapshot.
-
-    n_snapshots : int, default=11
-        Number of evenly spaced snapshots that rows are scored with; at most this
-        many with early stopping. The last one is the best epoch.
-
-    normalize_losses : bool, default=False
-        Whether to scale the losses of each snapshot to [0, 1], by their range on
-        the training data, before they are averaged.
-
-    learning_rate : float, default=3e-3
-        Step size of Adam.
-
-    weight_decay : float, default=5e-7
-        L2 penalty of Adam.
-
-    scaling : {"squash", "minmax"}, default="squash"
-        How features are scaled. "squash" maps standardised values z to
-        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1]. With
-        "squash", a cell far from all others of its column adds its distance to the
-        loss, which squashing would hide.
-
     ema_steps : int, default=0
-        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it.
-
-    ema_decay : float, default=0.999
-        Decay of the warm-up's moving average.
+        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it. The
+        paper uses 50.
 
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
         threshold. With "auto", the threshold lies where the losses of the training
         data thin out: in a gap of their upper tail if there is a wide one, and else so
         that about 1 to 3 % of the rows are outliers.
-
-    warm_start : bool, default=False
-        Whether `fit` resumes the previous training run, up to a larger number of
-        `epochs`, instead of starting a new one. On the same rows, the result is that
-        of one long run. The detector keeps the weights of all epochs for this.
 
     random_state : int, RandomState instance or None, default=None
         Controls the initial weights, the batches and the latent noise. Pass an int
@@ -149,8 +71,8 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     device : str, default="cpu"
         Where to compute: any device of torch, or "auto" for a GPU if there is one.
 
-    store_stages : bool, default=False
-        Whether to keep the weights after every epoch, for
+    store_snapshots : bool, default=False
+        Whether to keep the weights after every entry of `history_`, for
         :meth:`staged_score_samples`.
 
     verbose : int, default=0
@@ -163,8 +85,7 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
 
     training_scores_ : ndarray of shape (n_samples,)
         Scores of the training data, as `score_samples` returns them; of the rows
-        `training_rows_` if there are more than a million, and after `partial_fit`, of
-        a sample of all rows seen.
+        `training_rows_` if there are more than a million.
 
     training_rows_ : ndarray of shape (n_sampled,) or None
         Of more than a million rows, 200,000 are drawn at random, which train the
@@ -184,15 +105,17 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     snapshot_epochs_ : ndarray of int
         The epochs, counted from 1, of the snapshots.
 
-    weights_ : ndarray of shape (n_kept, n_estimators, n_weights)
-        Weights of the snapshots, `n_snapshots` of them unless the training run was
-        too short for that.
+    weights_ : ndarray of shape (n_snapshots, n_estimators, n_weights)
+        Weights of the snapshots.
 
     typical_contributions_ : ndarray of shape (n_features,)
         Mean contributions of the features in a sample of the training data.
 
     device_ : str
         The device that was used.
+
+    model_ : FittedModel
+        What was learned, as arrays. Its interface may change.
 
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -232,90 +155,40 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
     """
 
     _parameter_constraints: dict = {
-        **VAEDetector._parameter_constraints,
-        **ResumableDetector._parameter_constraints,
+        **BaseDetector._parameter_constraints,
         "n_estimators": [
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
         ],
-        "updates_per_epoch": [Interval(Integral, 1, None, closed="left")],
-        "batch_growth": [Interval(Real, 1, None, closed="left")],
-        "max_batch_size": [Interval(Integral, 2, None, closed="left")],
-        "truncate_after": [Interval(Integral, 0, None, closed="left")],
-        "keep_quantile": [Interval(Real, 0, 1, closed="right")],
-        "min_epochs": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
-        "patience": [Interval(Real, 1, None, closed="neither"), None],
-        "burn_in": [Interval(Real, 0, 1, closed="left")],
-        "n_snapshots": [Interval(Integral, 1, None, closed="left")],
-        "normalize_losses": ["boolean"],
     }
-
-    _fixed_in_fit: tuple = ("stopping", "min_epochs", "normalize_losses")
 
     def __init__(
         self,
         *,
         n_estimators="auto",
-        n_importance=1,
-        max_width=128,
-        n_components="auto",
         epochs=100,
-        updates_per_epoch=5,
-        batch_size=128,
-        batch_growth=1.03,
-        max_batch_size=256,
-        truncate_after=3,
-        keep_quantile=0.92,
+        network="vae",
+        schedule="altbi",
         stopping="entropy",
-        min_epochs="auto",
-        patience=2.5,
-        burn_in=0.4,
-        n_snapshots=11,
-        normalize_losses=False,
-        learning_rate=3e-3,
-        weight_decay=5e-7,
-        scaling="squash",
         ema_steps=0,
-        ema_decay=0.999,
         contamination="auto",
-        warm_start=False,
         random_state=None,
         n_jobs=None,
         device="cpu",
-        store_stages=False,
+        store_snapshots=False,
         verbose=0,
     ):
         self.n_estimators = n_estimators
-        self.n_importance = n_importance
-        self.max_width = max_width
-        self.n_components = n_components
         self.epochs = epochs
-        self.updates_per_epoch = updates_per_epoch
-        self.batch_size = batch_size
-        self.batch_growth = batch_growth
-        self.max_batch_size = max_batch_size
-        self.truncate_after = truncate_after
-        self.keep_quantile = keep_quantile
+        self.network = network
+        self.schedule = schedule
         self.stopping = stopping
-        self.min_epochs = min_epochs
-        self.patience = patience
-        self.burn_in = burn_in
-        self.n_snapshots = n_snapshots
-        self.normalize_losses = normalize_losses
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.scaling = scaling
         self.ema_steps = ema_steps
-        self.ema_decay = ema_decay
         self.contamination = contamination
-        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
-        self.store_stages = store_stages
+        self.store_snapshots = store_snapshots
         self.verbose = verbose
 
     @classmethod
@@ -334,136 +207,33 @@ class ALTBIDetector(ResumableDetector, VAEDetector):
         """
         settings = {
             "n_estimators": 1,
-            "n_importance": 50,
-            "max_width": 512,
-            "n_components": None,
             "epochs": 90,
-            "max_batch_size": 20_000,
-            "truncate_after": 10,
+            "network": published_vae(n_importance=50),
+            "schedule": ALTBISchedule(
+                learning_rate=1e-3,
+                max_batch_size=20_000,
+                truncate_after=10,
+                burn_in=71 / 90,
+                n_snapshots=19,
+                normalize_losses=True,
+            ),
             "stopping": None,
-            "min_epochs": 25,
-            "patience": None,
-            "burn_in": 71 / 90,
-            "n_snapshots": 19,
-            "normalize_losses": True,
-            "learning_rate": 1e-3,
-            "scaling": "minmax",
         }
         return cls(**(settings | params))
 
-    def _train(self, run, history):
-        criterion = []  # of every epoch; NaN where it is not evaluated
-        if self.stopping is None:
-            watch, checkpoints = None, self._snapshot_epochs(self.epochs)
-        else:
-            checkpoints = checkpoint_epochs(self.epochs)
-            watch = Watch(self.stopping, run, N_WATCHED_ROWS)
-            # As it was for the rows that a resumed run began with.
-            earliest = run.carried.setdefault(
-                "watched_from", self._earliest_end(run.n_rows)
-            )
-        states = {}
-        if run.n_epochs:
-            criterion = self.history_["criterion"].tolist()
-            past = sorted({*checkpoints, self.epochs} & set(range(run.n_epochs + 1)))
-            states = {epoch: run.stages.state(epoch - 1) for epoch in past}
-            if watch is not None and self._is_over(criterion):
-                warnings.warn(
-                    f"Training already stopped at epoch {run.n_epochs}; increase "
-                    "`patience` to continue.",
-                    stacklevel=5,
-                )
-        for epoch in range(run.n_epochs + 1, self.epochs + 1):
-            if watch is not None and self._is_over(criterion):
-                reason = f"no better epoch than {best_epoch(criterion)}"
-                history.ended_because = f"{reason}; patience={self.patience}"
-                break
-            for _ in range(self.updates_per_epoch):
-                losses = self._update(run, epoch)
-            run.check_finite(losses)
-            run.n_epochs = epoch
-            value = np.nan
-            if watch is not None and epoch >= earliest and epoch in checkpoints:
-                value = watch.judge(run, run.losses(watch.rows), together=True)
-            criterion.append(float(value))
-            stop = history.record(
-                epoch, run.n_updates, losses.shape[1], losses, criterion[-1]
-            )
-            if run.stages is not None:
-                run.stages.put(run.members, *run.state())
-                run.stages.end_stage()
-            if stop or epoch in checkpoints or epoch == self.epochs:
-                states[epoch] = run.state()
-                if watch is not None:
-                    states = self._still_needed(states, criterion)
-            if stop:
-                break
-        kept = list(states)
-        if watch is not None:
-            kept = self._snapshots_until(best_epoch(criterion))
-        self.snapshot_epochs_ = np.array(kept)
-        self.best_epoch_ = int(kept[-1])
-        run.snapshots = [states[epoch] for epoch in kept]
+    @property
+    def snapshot_epochs_(self) -> NDArray[np.int_]:
+        """The epochs of the snapshots."""
+        return self.history_["epoch"][self.model_.snapshots.entries[:, 0]]
 
-    def _update(self, run, epoch):
-        weigh = None
-        if epoch > self.truncate_after and self.keep_quantile < 1:
-            weigh = partial(nets.low_loss_weights, quantile=self.keep_quantile)
-        return run.update(self._batch_size_of(epoch), weigh)
+    @property
+    def best_epoch_(self) -> int:
+        """The best epoch, or the last one without early stopping."""
+        return int(self.snapshot_epochs_[-1])
 
-    def _batch_size_of(self, epoch):
-        """Return the batch size of an epoch, counted from 1."""
-        limit = max(self.max_batch_size, self.batch_size)
-        n_growths = max(epoch - 1 - self.truncate_after, 0)
-        if n_growths * math.log(self.batch_growth) > math.log(limit / self.batch_size):
-            return limit
-        return int(self.batch_size * self.batch_growth**n_growths)
 
-    def _earliest_end(self, n_rows):
-        """Return the first epoch that the stopping criterion may choose."""
-        if self.min_epochs != "auto":
-            return self.min_epochs
-        n_seen = 0
-        for epoch in range(1, MIN_EPOCHS + 1):
-            n_seen += self.updates_per_epoch * min(self._batch_size_of(epoch), n_rows)
-            if n_seen >= MIN_PASSES * n_rows:
-                break
-        return max(epoch, self.truncate_after + 1)
-
-    def _is_over(self, criterion):
-        """Whether training has waited long enough for a better epoch than the best."""
-        if self.patience is None or np.isnan(criterion).all():
-            return False
-        return len(criterion) >= self.patience * best_epoch(criterion)
-
-    def _snapshot_epochs(self, epochs):
-        """Return the epochs whose snapshots count if there is no criterion."""
-        first = min(round(self.burn_in * epochs) + 1, epochs)
-        n_snapshots = min(self.n_snapshots, epochs - first + 1)
-        if n_snapshots == 1:
-            return [epochs]
-        return np.linspace(first, epochs, n_snapshots).round().astype(int).tolist()
-
-    def _snapshots_until(self, best):
-        """Return the epochs whose snapshots count if `best` is the best one."""
-        epochs = sorted({*checkpoint_epochs(best), best})
-        epochs = [epoch for epoch in epochs if epoch > self.burn_in * best]
-        if self.n_snapshots == 1:
-            return [best]
-        return [epochs[i] for i in evenly_spaced(len(epochs), self.n_snapshots)]
-
-    def _still_needed(self, states, criterion):
-        """Return the states that count now, or may count later."""
-        now = self._snapshots_until(best_epoch(criterion))
-        early = self.burn_in * len(criterion)
-        return {e: state for e, state in states.items() if e in now or e > early}
-
-    def _kept_stages(self, stage):
-        if stage == len(self._stages["index"]) - 1:
-            epochs = self.snapshot_epochs_
-        elif self.stopping is None:
-            epochs = self._snapshot_epochs(stage + 1)
-        else:
-            best = best_epoch(self.history_["criterion"][: stage + 1])
-            epochs = self._snapshots_until(best)
-        return [int(epoch) - 1 for epoch in epochs]
+def published_vae(n_importance):
+    """Return the settings of the network in the papers."""
+    return VAEConfig(
+        n_importance=n_importance, max_width=512, n_components=None, scaling="minmax"
+    )

@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks."""
+"""scikit-learn's callbacks, where this version of scikit-learn has them."""
 
 from skim import _nets as nets
 
@@ -11,17 +11,25 @@ class FitCallbacks:
     estimator : estimator
         With support for callbacks.
     X, y : array-like
-        As they were given to `fit`.
+        The training data.
+    n_epochs : int or None
+        Expected number of epochs, if known.
+    new_context : callable or None
+        The estimator's own, of scikit-learn.
+
+    Attributes
+    ----------
+    is_used : bool
+        Whether there are any callbacks; if not, nothing is called.
     """
 
-    def __init__(self, estimator, X, y):
+    def __init__(self, estimator, X, y, n_epochs, new_context):
         self.estimator = estimator
         self.data = {"X": X, "y": y}
-
-    def begin(self, n_epochs):
-        """Announce that the fit begins."""
-        self._context = self.estimator._init_callback_context(max_subtasks=n_epochs)
-        self._context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        self.is_used = hasattr(estimator, "_skl_callbacks")
+        if self.is_used:
+            self._context = new_context(max_subtasks=n_epochs)
+            self._context.call_on_fit_task_begin(estimator=estimator, **self.data)
 
     def end_epoch(self, as_if_fitted):
         """Announce that an epoch is over; return whether to stop.
@@ -31,6 +39,8 @@ class FitCallbacks:
         as_if_fitted : callable
             Returns the attributes of an estimator whose training ended here.
         """
+        if not self.is_used:
+            return False
         with nets.outside_compute():
             context = self._context.subcontext(task_name="epoch")
             context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
@@ -42,6 +52,7 @@ class FitCallbacks:
 
     def end(self):
         """Announce that the fit is over."""
-        self._context.call_on_fit_task_end(
-            estimator=self.estimator, reconstruction_attributes=dict, **self.data
-        )
+        if self.is_used:
+            self._context.call_on_fit_task_end(
+                estimator=self.estimator, reconstruction_attributes=dict, **self.data
+            )

@@ -1,19 +1,16 @@
 """A one-hidden-layer autoencoder, stopped where its losses separate best."""
 
-from numbers import Integral
 from typing import Any, Self
 
-from sklearn.utils._param_validation import Interval, StrOptions
+import numpy as np
+from numpy.typing import NDArray
 
-from skim import _nets as nets
-from skim._detectors._partial_fit import ResumableDetector
-from skim._detectors._scaling import InputScaler
-from skim._training._stopping import BestStates, Watch
-
-N_WATCHED_ROWS = 256  # whose losses tell when to stop
+from skim._detectors._base import BaseDetector
+from skim._model._networks import AutoencoderConfig
+from skim._training._schedules import BestEpochSchedule
 
 
-class IMAutoencoderDetector(ResumableDetector):
+class IMAutoencoderDetector(BaseDetector):
     r"""Outlier detector built on a one-hidden-layer autoencoder.
 
     The network is :math:`F(x) = A\,\phi(W x)`, without biases, and a row's loss is
@@ -30,61 +27,31 @@ class IMAutoencoderDetector(ResumableDetector):
     n_estimators : int, default=10
         Number of networks, trained side by side.
 
-    hidden_units : int, default=8
-        Number of hidden units.
-
-    activation : {"tanh", "relu", "sigmoid", "identity"}, default="tanh"
-        The function :math:`\phi`.
-
-    train_decoder : bool, default=True
-        Whether :math:`A` is trained along with :math:`W`. The theorem keeps it
-        fixed.
-
     epochs : int, default=100
         Largest number of epochs.
 
-    updates_per_epoch : int or None, default=5
-        Number of updates per epoch. None means one pass over the data.
+    network : "autoencoder" or AutoencoderConfig, default="autoencoder"
+        The network; :class:`~skim.networks.AutoencoderConfig` has settings such as the
+        number of hidden units and the scaling of the features.
 
-    batch_size : int or None, default=500
-        Rows per batch. None means all rows.
+    schedule : "best_epoch" or BestEpochSchedule, default="best_epoch"
+        How the networks are trained; :class:`~skim.schedules.BestEpochSchedule` has
+        settings such as the learning rate and the batch size.
 
-    solver : {"adam", "gd"}, default="adam"
-        The optimiser: Adam on the mean loss of a batch, or plain gradient descent
-        on half the sum of the losses, as in the theorem.
-
-    stopping : str or None, default="separation"
-        Early-stopping criterion: "separation", "entropy", "cohesion", "excess_mass",
-        "mass_volume" or None. Each member is kept at the epoch where the losses of a
+    stopping : {"separation", "entropy", "cohesion"} or None, default="separation"
+        Early-stopping criterion. Each member is kept at the epoch where the losses of a
         sample of rows are best by this criterion of :mod:`skim.metrics`; None means
         the last epoch.
 
-    learning_rate : float, default=1e-3
-        Step size of the optimiser.
-
-    scaling : {"squash", "minmax"}, default="squash"
-        How features are scaled. "squash" maps standardised values z to
-        ``tanh(z / 3)``, "minmax" the training range to [0, 1]. Both are then divided
-        by the square root of the number of features, so that no training row is
-        longer than 1. With "squash", a cell far from all others of its column adds
-        its distance to the loss, which squashing would hide.
-
     ema_steps : int, default=0
-        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it.
-
-    ema_decay : float, default=0.999
-        Decay of the warm-up's moving average.
+        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it. The
+        paper uses 50.
 
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
         threshold. With "auto", the threshold lies where the losses of the training
         data thin out: in a gap of their upper tail if there is a wide one, and else so
         that about 1 to 3 % of the rows are outliers.
-
-    warm_start : bool, default=False
-        Whether `fit` resumes the previous training run, up to a larger number of
-        `epochs`, instead of starting a new one. On the same rows, the result is that
-        of one long run. The detector keeps the weights of all epochs for this.
 
     random_state : int, RandomState instance or None, default=None
         Controls the initial weights and the batches. Pass an int for reproducible
@@ -98,8 +65,8 @@ class IMAutoencoderDetector(ResumableDetector):
     device : str, default="cpu"
         Where to compute: any device of torch, or "auto" for a GPU if there is one.
 
-    store_stages : bool, default=False
-        Whether to keep the weights of all stages of the training run, for
+    store_snapshots : bool, default=False
+        Whether to keep the weights after every entry of `history_`, for
         :meth:`staged_score_samples`.
 
     verbose : int, default=0
@@ -112,8 +79,7 @@ class IMAutoencoderDetector(ResumableDetector):
 
     training_scores_ : ndarray of shape (n_samples,)
         Scores of the training data, as `score_samples` returns them; of the rows
-        `training_rows_` if there are more than a million, and after `partial_fit`, of
-        a sample of all rows seen.
+        `training_rows_` if there are more than a million.
 
     training_rows_ : ndarray of shape (n_sampled,) or None
         Of more than a million rows, 200,000 are drawn at random, which train the
@@ -137,6 +103,9 @@ class IMAutoencoderDetector(ResumableDetector):
 
     device_ : str
         The device that was used.
+
+    model_ : FittedModel
+        What was learned, as arrays. Its interface may change.
 
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -171,59 +140,33 @@ class IMAutoencoderDetector(ResumableDetector):
     array([ 1, -1])
     """
 
-    _parameter_constraints: dict = {
-        **ResumableDetector._parameter_constraints,
-        "hidden_units": [Interval(Integral, 1, None, closed="left")],
-        "activation": [StrOptions({"tanh", "relu", "sigmoid", "identity"})],
-        "train_decoder": ["boolean"],
-        "updates_per_epoch": [Interval(Integral, 1, None, closed="left"), None],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "solver": [StrOptions({"adam", "gd"})],
-    }
-
     def __init__(
         self,
         *,
         n_estimators=10,
-        hidden_units=8,
-        activation="tanh",
-        train_decoder=True,
         epochs=100,
-        updates_per_epoch=5,
-        batch_size=500,
-        solver="adam",
+        network="autoencoder",
+        schedule="best_epoch",
         stopping="separation",
-        learning_rate=1e-3,
-        scaling="squash",
         ema_steps=0,
-        ema_decay=0.999,
         contamination="auto",
-        warm_start=False,
         random_state=None,
         n_jobs=None,
         device="cpu",
-        store_stages=False,
+        store_snapshots=False,
         verbose=0,
     ):
         self.n_estimators = n_estimators
-        self.hidden_units = hidden_units
-        self.activation = activation
-        self.train_decoder = train_decoder
         self.epochs = epochs
-        self.updates_per_epoch = updates_per_epoch
-        self.batch_size = batch_size
-        self.solver = solver
+        self.network = network
+        self.schedule = schedule
         self.stopping = stopping
-        self.learning_rate = learning_rate
-        self.scaling = scaling
         self.ema_steps = ema_steps
-        self.ema_decay = ema_decay
         self.contamination = contamination
-        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
-        self.store_stages = store_stages
+        self.store_snapshots = store_snapshots
         self.verbose = verbose
 
     @classmethod
@@ -241,11 +184,9 @@ class IMAutoencoderDetector(ResumableDetector):
         """
         settings = {
             "n_estimators": 1,
-            "hidden_units": 32,
             "epochs": 1000,
-            "updates_per_epoch": None,
-            "learning_rate": 2e-4,
-            "scaling": "minmax",
+            "network": AutoencoderConfig(hidden_units=32, scaling="minmax"),
+            "schedule": BestEpochSchedule(learning_rate=2e-4, updates_per_epoch=None),
         }
         return cls(**(settings | params))
 
@@ -269,62 +210,17 @@ class IMAutoencoderDetector(ResumableDetector):
         """
         settings = {
             "n_estimators": 1,
-            "hidden_units": 32,
-            "train_decoder": False,
             "epochs": 1000,
-            "updates_per_epoch": 1,
-            "batch_size": None,
-            "solver": "gd",
-            "scaling": "minmax",
+            "network": AutoencoderConfig(
+                hidden_units=32, train_decoder=False, scaling="minmax"
+            ),
+            "schedule": BestEpochSchedule(
+                updates_per_epoch=1, batch_size=None, solver="gd"
+            ),
         }
         return cls(**(settings | params))
 
-    _shape_name = "AutoencoderShape"
-    _fixed_params = (
-        *ResumableDetector._fixed_params,
-        "hidden_units",
-        "activation",
-        "train_decoder",
-        "solver",
-    )
-
-    def _shape_params(self, n_features):
-        return {
-            "n_features": n_features,
-            "n_hidden": self.hidden_units,
-            "activation": self.activation,
-            "train_decoder": self.train_decoder,
-        }
-
-    def _new_optimiser(self, weights):
-        optimiser = nets.Adam if self.solver == "adam" else nets.GradientDescent
-        return optimiser(weights, learning_rate=self.learning_rate)
-
-    def _new_scaler(self, n_features):
-        # Without biases, a row at the origin is always reconstructed, so the origin
-        # should be an ordinary row.
-        # A far cell costs the squared error of a saturated cell for each tail's length.
-        return InputScaler(
-            self.scaling, centred=True, factor=n_features**-0.5, far_loss=1 / n_features
-        )
-
-    def _update(self, run, epoch):
-        weigh = nets.half_sum if self.solver == "gd" else None
-        return run.update(self.batch_size, weigh)
-
-    def _train(self, run, history):
-        batch_size = min(self.batch_size or run.n_rows, run.n_rows)
-        n_updates = self.updates_per_epoch or run.n_rows // batch_size
-        watch = Watch(self.stopping or "separation", run, N_WATCHED_ROWS)
-        best = BestStates(run, watch, history, by_time=self.stopping is None)
-        for epoch in range(run.n_epochs + 1, self.epochs + 1):
-            for _ in range(n_updates):
-                self._update(run, epoch)
-            run.n_epochs = epoch
-            best.add(
-                run, epoch, epoch=epoch, update=run.n_updates, batch_size=batch_size
-            )
-            if best.stop:
-                break
-        best.finish(run)
-        self.best_epochs_ = best.moments
+    @property
+    def best_epochs_(self) -> NDArray[np.int_]:
+        """The epoch at which each member was kept."""
+        return self.history_["epoch"][self.model_.snapshots.entries[0]]

@@ -1,35 +1,52 @@
-"""IMBoost: ALTBI that asks for a few labels and learns from them."""
+"""IMBoost: a detector that asks for a few labels and learns from them."""
 
 from __future__ import annotations
 
+import pickle
+import warnings
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
-from sklearn.utils import check_scalar
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.utils import _safe_indexing, check_scalar
+from sklearn.utils._param_validation import (
+    HasMethods,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from skim._detectors._altbi import ALTBIDetector
-from skim._detectors._labelled import LabelledDetector
+from skim._detectors._altbi import ALTBIDetector, published_vae
+from skim._detectors._base import BaseDetector
+from skim._detectors._label_model import LabelModel, usable_labels
 from skim._detectors._labels import (
     STRATEGIES,
-    Questions,
     check_labels,
     check_rows,
+    looks_partial,
+    most_valuable,
 )
+from skim._detectors._threshold_mixin import ThresholdMixin
+from skim._model._threshold import threshold
+from skim._training._boosting import IMBoostSchedule
+from skim._utils import evenly_spaced, own_random_state
+
+N_LISTED = 2000  # rows in doubt, of which questions are chosen
+N_TYPICAL_ROWS = 2048  # that tell how much each feature varies
+BLOCK_ROWS = 2**14  # scored at once
 
 
-class IMBoostDetector(LabelledDetector):
+class IMBoostDetector(ThresholdMixin, BaseEstimator):
     """Outlier detector that learns from a few labels, and says which ones it needs.
 
-    Without labels, this is :class:`ALTBIDetector`. A label changes the score of its
-    row, and of other rows the more they resemble it: a Gaussian process adds to what
-    the loss of the networks says. Labels can be known beforehand, or be given to the
-    rows that :meth:`query` names.
+    Without labels, this is the detector that it is given. A label changes the score of
+    its row, and of other rows the more they resemble it: a Gaussian process adds to
+    what the loss of the detector says. Labels can be known beforehand, or be given to
+    the rows that :meth:`query` names.
 
     :meth:`paper` gives the original method [1]_, in which labels enter the training of
     the networks and nothing else.
@@ -38,163 +55,40 @@ class IMBoostDetector(LabelledDetector):
 
     Parameters
     ----------
-    n_estimators : int or "auto", default="auto"
-        Number of networks, trained side by side. "auto" is 10 for fewer than 500
-        rows, where chance weighs more and networks cost less, and 5 for more.
-
-    n_importance : int, default=1
-        Number of latent codes drawn per row and update. With 1, rows are scored
-        at the mean of their code.
-
-    max_width : int, default=128
-        Largest width of the networks. Up to this limit, their first block has 32
-        units for fewer than 100 features, 128 for fewer than 400, 256 for fewer than
-        1500 and 512 beyond; the second block has half and the latent code a
-        quarter of that.
-
-    n_components : int, "auto" or None, default="auto"
-        Largest number of principal components that the networks see instead of the
-        features; there is at most one for every three rows. "auto" means 128 for
-        tables of 200 or more features, and None for narrower ones; None disables the
-        reduction. Components are min-max scaled, whatever `scaling` is.
-
-    epochs : int, default=100
-        Number of epochs or, if `stopping` chooses when to stop, the largest number.
-
-    updates_per_epoch : int, default=5
-        Number of updates per epoch, whatever the number of rows.
-
-    batch_size : int, default=128
-        Rows per batch until truncation begins.
-
-    batch_growth : float, default=1.03
-        Factor by which the batch grows in every epoch after that.
-
-    max_batch_size : int, default=256
-        Largest batch.
-
-    truncate_after : int, default=3
-        Number of epochs after which truncation and the growth of the batches begin.
-
-    keep_quantile : float, default=0.92
-        Share of each batch, the rows with the smaller losses, that trains the
-        networks once truncation has begun.
-
-    stopping : str or None, default="entropy"
-        Early-stopping criterion: "separation", "entropy", "cohesion", "excess_mass",
-        "mass_volume" or None. The best epoch is the one at which the losses of a
-        sample of rows are best by this criterion of :mod:`skim.metrics`; None means
-        the last epoch.
-
-    min_epochs : int or "auto", default="auto"
-        The first epoch that `stopping` may choose. Losses say little before. "auto"
-        is 25, or the epoch by which rows have been seen 50 times on average, if that
-        comes first, as in small tables; but always later than `truncate_after`.
-
-    patience : float or None, default=2.5
-        Training stops after `patience` times as many epochs as the best epoch so far.
-        With 2.5 and a best epoch of 30, that is after epoch 75, unless a better epoch
-        is found by then. None trains for all `epochs`, as does ``stopping=None``.
-
-    burn_in : float, default=0.4
-        Share of the epochs, up to the best one, before the first snapshot.
-
-    n_snapshots : int, default=11
-        Number of evenly spaced snapshots that rows are scored with; at most this
-        many with early stopping. The last one is the best epoch.
-
-    normalize_losses : bool, default=False
-        Whether to scale the losses of each snapshot to [0, 1], by their range on
-        the training data, before they are averaged.
-
-    learning_rate : float, default=3e-3
-        Step size of Adam.
-
-    weight_decay : float, default=5e-7
-        L2 penalty of Adam.
-
-    scaling : {"squash", "minmax"}, default="squash"
-        How features are scaled. "squash" maps standardised values z to
-        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1]. With
-        "squash", a cell far from all others of its column adds its distance to the
-        loss, which squashing would hide.
-
-    ema_steps : int, default=0
-        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it.
-
-    ema_decay : float, default=0.999
-        Decay of the warm-up's moving average.
+    detector : detector, default=None
+        What finds outliers without labels, with the methods `fit`, `score_samples` and
+        `feature_space`, in which rows are compared. None means
+        :class:`ALTBIDetector` with the same `random_state`.
 
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
         threshold. Without labels, that of "auto" lies where the losses of the training
-        data thin out: in a gap of their upper tail if there is a wide one, and else so
-        that about 1 to 3 % of the rows are outliers. With labels, "auto" flags rows
-        that are more likely than not to be outliers, but with `n` labels it changes the
-        number of outliers by a factor of at most ``1 + n / 5``, and of at most 2 plus
-        the number of labels of the rarer kind.
+        data thin out. With labels, "auto" flags rows that are more likely than not to
+        be outliers, but with `n` labels it changes the number of outliers by a factor
+        of at most ``1 + n / 5``, and of at most 2 plus the number of labels of the
+        rarer kind.
 
-    query_strategy : {"informative", "mixture", "random", "extremes", "strangest"}, \
-            default="informative"
+    query_strategy : {"informative", "random", "mixture"}, default="informative"
         What :meth:`query` asks about. "informative" prefers rows near the threshold
-        that resemble neither each other nor, with `combine`, labelled rows; "mixture",
-        rows that two Gaussians, fitted to the losses, cannot tell apart. "extremes"
-        takes the most and the least abnormal rows in turns.
-
-    combine : bool, default=True
-        Whether the scores combine the losses with the labels of similar rows.
-
-    warm_up : int or None, default=None
-        Number of epochs after which labels enter the training of the networks. None
-        means that the networks do not see them. Needs ``stopping=None``.
-
-    inlier_weight : float, default=2.0
-        Weight of the loss of labelled inliers in the training of the networks.
-
-    outlier_weight : float, default=1.0
-        Weight of the likelihood of labelled outliers, which is made small.
-
-    inlier_share : float, default=0.4
-        How far the truncation moves from the quantile of the batch's losses to the mean
-        loss of labelled inliers.
-
-    warm_start : bool, default=False
-        Whether `fit` resumes the previous training run instead of starting a new one.
-        With other labels, it goes on from the end of the warm-up; if the networks do
-        not see labels, they are not trained again. The result is that of a single fit
-        with these labels. With more `epochs`, training goes on up to them.
-        The detector keeps the weights of all epochs for this.
+        that resemble neither each other nor labelled rows; "mixture", which is the
+        published strategy, rows that two Gaussians, fitted to the losses, cannot tell
+        apart.
 
     random_state : int, RandomState instance or None, default=None
-        Controls the initial weights, the batches, the latent noise and random
-        questions. Pass an int for reproducible scores.
-
-    n_jobs : int, default=None
-        Number of threads that score rows; training uses one. None means 1 unless in
-        a :obj:`joblib.parallel_config` context, -1 all processors. Scores do not
-        depend on it.
-
-    device : str, default="cpu"
-        Where to compute: any device of torch, or "auto" for a GPU if there is one.
-
-    store_stages : bool, default=False
-        Whether to keep the weights after every epoch, for
-        :meth:`staged_score_samples`.
-
-    verbose : int, default=0
-        Whether to show a progress bar on standard error.
+        Controls random questions, and the default detector. Pass an int for
+        reproducible scores.
 
     Attributes
     ----------
+    detector_ : detector
+        The fitted detector, which knows nothing of the labels unless they enter its
+        training.
+
     offset_ : float
         Threshold: ``decision_function = score_samples - offset_``.
 
     training_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, as `score_samples` returns them; after
-        `partial_fit`, of a sample of all rows seen.
-
-    training_rows_ : None
-        Labels number the rows, so all of them are used, however many there are.
+        Scores of the training data, as `score_samples` returns them.
 
     labels_ : ndarray of shape (n_samples,) or None
         The labels of the training data, NaN where unknown; None without labels.
@@ -203,28 +97,8 @@ class IMBoostDetector(LabelledDetector):
         Sorted indices of the training rows whose labels affect the scores, including
         rows assumed to be inliers; empty without labels.
 
-    history_ : dict of str to ndarray
-        Record of the training run, with one element per epoch: "epoch", "update",
-        "batch_size", the quantiles of the batch's losses "loss_q05", "loss_q25",
-        "loss_q50", "loss_q75" and "loss_q95", and the "criterion" for early stopping,
-        which is evaluated less and less often and NaN otherwise.
-        ``pandas.DataFrame(detector.history_)`` makes it a table.
-
-    best_epoch_ : int
-        The best epoch, or the last one without early stopping.
-
-    snapshot_epochs_ : ndarray of int
-        The epochs, counted from 1, of the snapshots.
-
-    weights_ : ndarray of shape (n_kept, n_estimators, n_weights)
-        Weights of the snapshots, `n_snapshots` of them unless the training run was
-        too short for that.
-
-    typical_contributions_ : ndarray of shape (n_features,)
-        Mean contributions of the features in a sample of the training data.
-
-    device_ : str
-        The device that was used.
+    offset_without_labels_ : float
+        Negated log-odds at which the losses alone would call a row an outlier.
 
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -235,7 +109,7 @@ class IMBoostDetector(LabelledDetector):
 
     See Also
     --------
-    ALTBIDetector : The same without labels.
+    ALTBIDetector : The default detector, without labels.
 
     Notes
     -----
@@ -244,10 +118,11 @@ class IMBoostDetector(LabelledDetector):
     process, whose covariance falls off exponentially with the mean absolute difference
     of the standardised features, adds what the labels say. Rows with small losses are
     assumed to be inliers until there are three per known outlier. Of more than 1,000
-    labels, a sample is used. :meth:`explain` and :meth:`reasons` are about the
-    networks' loss alone, :meth:`label_influences` is about the labels, and
-    :meth:`staged_score_samples` combines the losses of every stage with the same
-    labels. :meth:`partial_fit` forgets the labels.
+    labels, a sample is used. :meth:`explain` and :meth:`reasons` are about the loss
+    alone, :meth:`label_influences` is about the labels.
+
+    A second `fit` to the same data with the same parameters learns other labels without
+    training the detector again, unless labels enter its training.
 
     References
     ----------
@@ -260,7 +135,7 @@ class IMBoostDetector(LabelledDetector):
     >>> rng = np.random.default_rng(0)
     >>> X = np.r_[rng.normal(size=(190, 3)), rng.normal([3, 3, 0], 0.3, size=(10, 3))]
     >>> is_outlier = np.arange(200) >= 190
-    >>> detector = IMBoostDetector(warm_start=True, random_state=0).fit(X)
+    >>> detector = IMBoostDetector(random_state=0).fit(X)
     >>> labels = np.full(200, np.nan)
     >>> for _ in range(3):
     ...     rows = detector.query(6)
@@ -271,93 +146,24 @@ class IMBoostDetector(LabelledDetector):
     """
 
     _parameter_constraints: dict = {
-        **ALTBIDetector._parameter_constraints,
+        "detector": [HasMethods(["fit", "score_samples", "feature_space"]), None],
+        "contamination": BaseDetector._parameter_constraints["contamination"],
         "query_strategy": [StrOptions(set(STRATEGIES))],
-        "combine": ["boolean"],
-        "warm_up": [Interval(Integral, 1, None, closed="left"), None],
-        "inlier_weight": [Interval(Real, 0, None, closed="left")],
-        "outlier_weight": [Interval(Real, 0, None, closed="left")],
-        "inlier_share": [Interval(Real, 0, 1, closed="both")],
+        "random_state": ["random_state"],
     }
-
-    _fixed_in_fit: tuple = (*ALTBIDetector._fixed_in_fit, "warm_up")
 
     def __init__(
         self,
+        detector=None,
         *,
-        n_estimators="auto",
-        n_importance=1,
-        max_width=128,
-        n_components="auto",
-        epochs=100,
-        updates_per_epoch=5,
-        batch_size=128,
-        batch_growth=1.03,
-        max_batch_size=256,
-        truncate_after=3,
-        keep_quantile=0.92,
-        stopping="entropy",
-        min_epochs="auto",
-        patience=2.5,
-        burn_in=0.4,
-        n_snapshots=11,
-        normalize_losses=False,
-        learning_rate=3e-3,
-        weight_decay=5e-7,
-        scaling="squash",
-        ema_steps=0,
-        ema_decay=0.999,
         contamination="auto",
         query_strategy="informative",
-        combine=True,
-        warm_up=None,
-        inlier_weight=2.0,
-        outlier_weight=1.0,
-        inlier_share=0.4,
-        warm_start=False,
         random_state=None,
-        n_jobs=None,
-        device="cpu",
-        store_stages=False,
-        verbose=0,
     ):
-        super().__init__(
-            n_estimators=n_estimators,
-            n_importance=n_importance,
-            max_width=max_width,
-            n_components=n_components,
-            epochs=epochs,
-            updates_per_epoch=updates_per_epoch,
-            batch_size=batch_size,
-            batch_growth=batch_growth,
-            max_batch_size=max_batch_size,
-            truncate_after=truncate_after,
-            keep_quantile=keep_quantile,
-            stopping=stopping,
-            min_epochs=min_epochs,
-            patience=patience,
-            burn_in=burn_in,
-            n_snapshots=n_snapshots,
-            normalize_losses=normalize_losses,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            scaling=scaling,
-            ema_steps=ema_steps,
-            ema_decay=ema_decay,
-            contamination=contamination,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            device=device,
-            store_stages=store_stages,
-            verbose=verbose,
-        )
+        self.detector = detector
+        self.contamination = contamination
         self.query_strategy = query_strategy
-        self.combine = combine
-        self.warm_up = warm_up
-        self.inlier_weight = inlier_weight
-        self.outlier_weight = outlier_weight
-        self.inlier_share = inlier_share
+        self.random_state = random_state
 
     @classmethod
     def paper(cls, **params: Any) -> Self:
@@ -366,27 +172,39 @@ class IMBoostDetector(LabelledDetector):
         Parameters
         ----------
         **params : dict
-            Parameters to override.
+            Parameters to override; those that IMBoostDetector does not have are for
+            its detector.
 
         Returns
         -------
         detector : IMBoostDetector
         """
+        schedule = IMBoostSchedule(
+            learning_rate=1e-3,
+            max_batch_size=20_000,
+            truncate_after=10,
+            burn_in=0.0,
+            n_snapshots=1,
+        )
+        own = {"contamination", "detector", "query_strategy", "random_state"}
         settings = {
-            "n_importance": 2,
-            "epochs": 100,
-            "burn_in": 0.0,
-            "n_snapshots": 1,
-            "normalize_losses": False,
-            "query_strategy": "mixture",
-            "combine": False,
-            "warm_up": 50,
+            "n_estimators": 1,
+            "network": published_vae(n_importance=2),
+            "schedule": schedule,
+            "stopping": None,
+            "random_state": params.get("random_state"),
         }
-        return super().paper(**(settings | params))
+        settings |= {name: value for name, value in params.items() if name not in own}
+        defaults = {"detector": None, "query_strategy": "mixture"}
+        params = {name: value for name, value in params.items() if name in own}
+        params = defaults | params
+        if params["detector"] is None:
+            params["detector"] = ALTBIDetector(**settings)
+        return cls(**params)
 
     # Fitting -------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self, X: ArrayLike, y: object = None, *, labels: ArrayLike | None = None
     ) -> Self:
@@ -409,7 +227,13 @@ class IMBoostDetector(LabelledDetector):
         self : object
             The fitted detector.
         """
-        self._learn(X, y, check_labels(labels, _num_samples(X)))
+        if labels is None and y is not None and looks_partial(y):
+            warnings.warn(
+                "y is ignored, but looks like labels of which some are unknown; pass "
+                "them as fit(X, labels=y).",
+                stacklevel=2,
+            )
+        self._learn(X, check_labels(labels, _num_samples(X)))
         return self
 
     def fit_predict(
@@ -436,7 +260,7 @@ class IMBoostDetector(LabelledDetector):
         self.fit(X, y, labels=labels)
         return np.where(self.training_scores_ < self.offset_, -1, 1)
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @_fit_context(prefer_skip_nested_validation=False)
     def fit_oracle(
         self,
         X: ArrayLike,
@@ -484,21 +308,169 @@ class IMBoostDetector(LabelledDetector):
             n_per_round = 6 if n_rows <= 500 else round(n_rows / 100)
         check_scalar(n_rounds, "n_rounds", Integral, min_val=1)
         check_scalar(n_per_round, "n_per_round", Integral, min_val=1)
-        questions = Questions(
-            oracle,
-            check_labels(labels, n_rows),
-            check_rows(among, n_rows),
-            n_rounds,
-            n_per_round,
-        )
-        self._learn(X, None, questions.labels, questions)
-        if self.warm_up is None:
-            rows = self._scaled(X)
-            for _ in range(n_rounds):
-                chosen = self.query(n_per_round, among=questions.is_open)
-                self.labels_ = questions.ask(chosen)
-                self._learn_labels(rows)
+        known = check_labels(labels, n_rows)
+        is_open = check_rows(among, n_rows)
+        if known is not None:
+            is_open &= np.isnan(known)
+
+        def ask(rows):
+            """Ask about rows, and never again; return all labels so far."""
+            nonlocal known
+            is_open[rows] = False
+            answers = check_labels(oracle(rows), len(rows)) if len(rows) else None
+            if answers is not None:
+                known = np.full(n_rows, np.nan) if known is None else known.copy()
+                known[rows] = answers
+            return known
+
+        def ask_while_training(losses):
+            seed, rows = self._seed(), np.flatnonzero(is_open)
+            strategy = self.query_strategy
+            strategy = "mixture" if strategy == "informative" else strategy
+            return ask(
+                most_valuable(strategy, rows, n_per_round, losses=losses, seed=seed)
+            )
+
+        if self._labels_enter_training():
+            questions = {"ask": ask_while_training, "n_rounds": n_rounds}
+            self._learn(X, known, lambda: known, **questions)
+            return self
+        self._learn(X, known)
+        for _ in range(n_rounds):
+            self._learn(X, ask(self.query(n_per_round, among=is_open)))
         return self
+
+    def _learn(self, X, labels, labels_after=None, **questions):
+        """Fit the detector, unless it is fitted already, and learn the labels.
+
+        Nothing of a previous fit changes before all is done.
+        """
+        in_training = self._labels_enter_training()
+        detector = self._new_detector()
+        fingerprint = None if in_training else _fingerprint(detector, X)
+        if fingerprint is not None and fingerprint == vars(self).get("_fingerprint"):
+            detector, losses = self.detector_, self._losses
+        else:
+            if in_training:
+                schedule = clone(detector.schedule, safe=False)
+                schedule.set_params(labels=labels, **questions)
+                detector.set_params(schedule=schedule)
+            detector.fit(X)
+            if in_training:
+                schedule.set_params(labels=None, ask=None)
+                labels = labels if labels_after is None else labels_after()
+            losses = _losses(detector, X)
+        sample = evenly_spaced(len(losses), N_TYPICAL_ROWS)
+        model = LabelModel(
+            losses,
+            -threshold(-losses, "auto"),
+            detector.feature_space(_safe_indexing(X, sample)),
+        )
+        scores = -losses
+        if labels is not None and not in_training:
+            used, known = usable_labels(labels, losses, self._seed())
+            values = detector.feature_space(_safe_indexing(X, used))
+            model.fit(used, known, values, losses[used])
+            log_odds = [
+                model.log_odds(losses[block], values)
+                for block, values in _blocks(detector, X)
+            ]
+            scores = -np.concatenate(log_odds)
+        log_odds = -scores if len(model.rows) else model.by_loss(losses)
+        doubt = np.abs(log_odds)
+        if labels is not None:
+            doubt[~np.isnan(labels)] = np.inf
+        listed = np.sort(np.argsort(doubt, kind="stable")[:N_LISTED])
+        shortlist = listed, detector.feature_space(_safe_indexing(X, listed))
+
+        self.detector_ = detector
+        self.labels_ = labels
+        self.label_rows_ = model.rows
+        self.training_scores_ = scores
+        self._losses, self._label_model = losses, model
+        self._shortlist, self._fingerprint = shortlist, fingerprint
+        self._set_offset()
+
+    def _new_detector(self):
+        if self.detector is None:
+            return ALTBIDetector(random_state=self.random_state)
+        return clone(self.detector)
+
+    def _labels_enter_training(self):
+        schedule = getattr(self.detector, "schedule", None)
+        return isinstance(schedule, IMBoostSchedule) or schedule == "imboost"
+
+    def _seed(self):
+        return own_random_state(self.random_state).randint(2**31 - 1)
+
+    def _set_offset(self):
+        scores = -self._label_model.by_loss(self._losses)
+        is_auto = self.contamination == "auto"
+        self.offset_without_labels_ = (
+            0.0 if is_auto else threshold(scores, self.contamination)
+        )
+        self.offset_ = self._threshold()
+
+    def _threshold(self):
+        """Return the score at even odds, unless that changes the verdict too much.
+
+        By how much the number of outliers may change grows with the number of labels,
+        above all of the rarer kind: labels of one kind say little about it.
+        """
+        if self.contamination != "auto" or not len(self.label_rows_):
+            return threshold(self.training_scores_, self.contamination)
+        labels = self.labels_[~np.isnan(self.labels_)]
+        n_outliers = int(labels.sum())
+        n_rarer = min(n_outliers, len(labels) - n_outliers)
+        factor = min(1 + len(labels) / 5, 2 + n_rarer)
+        n_before = int(np.sum(self._label_model.by_loss(self._losses) > 0))
+        n_now = int(np.sum(self.training_scores_ < 0))
+        n_allowed = round(np.clip(n_now, n_before / factor, max(n_before, 1) * factor))
+        if n_allowed == n_now:
+            return 0.0
+        share = min(n_allowed / len(self.training_scores_), 0.5)
+        return threshold(self.training_scores_, share)
+
+    def set_contamination(self, contamination: float | str) -> Self:
+        """Set the threshold anew, without training again.
+
+        Parameters
+        ----------
+        contamination : "auto" or float
+            Share of outliers in the training data, in (0, 0.5].
+
+        Returns
+        -------
+        self : object
+            The detector, with its `contamination` and `offset_` changed.
+        """
+        check_is_fitted(self)
+        validate_parameter_constraints(
+            self._parameter_constraints,
+            {"contamination": contamination},
+            caller_name=type(self).__name__,
+        )
+        self.contamination = contamination
+        self._set_offset()
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "detector_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen during `fit`."""
+        return self.detector_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray:
+        """Names of features seen during `fit`."""
+        return self.detector_.feature_names_in_
 
     # Asking --------------------------------------------------------------------
 
@@ -529,21 +501,53 @@ class IMBoostDetector(LabelledDetector):
         rows : ndarray of int
             Numbers of rows without a label, the most valuable first.
         """
-        check_is_fitted(self, "offset_")
+        check_is_fitted(self)
         check_scalar(n, "n", Integral, min_val=0)
-        if not hasattr(self, "snapshot_epochs_"):
-            raise ValueError("query needs fit: partial_fit does not number its rows.")
         strategy = self.query_strategy if strategy is None else strategy
         if strategy not in STRATEGIES:
             raise ValueError(
                 f"strategy must be one of {', '.join(STRATEGIES)}, got {strategy!r}."
             )
         is_open = check_rows(among, len(self.training_scores_))
-        if getattr(self, "labels_", None) is not None:
+        if self.labels_ is not None:
             is_open &= np.isnan(self.labels_)
-        return self._worth_asking(strategy, np.flatnonzero(is_open), n)
+        rows, scores = np.flatnonzero(is_open), self.training_scores_
+        if strategy != "informative":
+            return most_valuable(strategy, rows, n, losses=-scores, seed=self._seed())
+        model, (listed, values) = self._label_model, self._shortlist
+        log_odds = -scores if len(model.rows) else model.by_loss(self._losses)
+        is_open = np.isin(listed, rows)
+        listed = listed[is_open]
+        places = model.most_informative(log_odds[listed], values[is_open], n)
+        others = rows[~np.isin(rows, listed)]
+        others = others[np.argsort(np.abs(log_odds[others]), kind="stable")]
+        return np.r_[listed[places], others][:n]
 
-    # Explaining ----------------------------------------------------------------
+    # Scoring and explaining ----------------------------------------------------
+
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Score rows: the lower, the more abnormal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Those of the detector or, with labels, the negated log-odds of an outlier.
+        """
+        check_is_fitted(self)
+        scores = self.detector_.score_samples(X)
+        if not len(self.label_rows_):
+            return scores
+        return -np.concatenate(
+            [
+                self._label_model.log_odds(-scores[block], values)
+                for block, values in _blocks(self.detector_, X)
+            ]
+        )
 
     def label_influences(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the contribution of each label to the log-odds of rows.
@@ -560,7 +564,64 @@ class IMBoostDetector(LabelledDetector):
             where a label makes a row more likely to be an outlier. With labels,
             ``-score_samples(X)`` is the sum over a row, plus a function of its loss.
         """
-        rows = self._scaled(X)
-        return np.concatenate(
-            [self._label_model.influences(part.values) for _, part in rows]
-        )
+        check_is_fitted(self)
+        return self._label_model.influences(self.detector_.feature_space(X))
+
+    def explain(self, X: ArrayLike, **params: Any) -> Any:
+        """Split the loss of each row over its features, as the detector does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to explain.
+
+        **params : dict
+            As in :meth:`ALTBIDetector.explain`.
+
+        Returns
+        -------
+        contributions : ndarray or DataFrame of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        return self.detector_.explain(X, **params)
+
+    def reasons(self, X: ArrayLike, **params: Any) -> Any:
+        """Compare the cells that make rows abnormal with what to expect in them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to explain.
+
+        **params : dict
+            As in :meth:`ALTBIDetector.reasons`.
+
+        Returns
+        -------
+        reasons : DataFrame
+        """
+        check_is_fitted(self)
+        return self.detector_.reasons(X, **params)
+
+
+def _losses(detector, X):
+    """Return the losses of all rows of the training data."""
+    if getattr(detector, "training_rows_", None) is None:
+        return -detector.training_scores_
+    return -detector.score_samples(X)
+
+
+def _blocks(detector, X):
+    """Yield blocks of rows: which they are, and the rows in the feature space."""
+    n_rows = _num_samples(X)
+    for start in range(0, n_rows, BLOCK_ROWS):
+        block = slice(start, min(start + BLOCK_ROWS, n_rows))
+        yield block, detector.feature_space(_safe_indexing(X, block))
+
+
+def _fingerprint(detector, X):
+    """Return what tells whether a detector would be fitted to the same data again."""
+    try:
+        return joblib.hash((type(detector).__name__, detector.get_params(), X))
+    except (pickle.PicklingError, AttributeError, TypeError):  # of what it contains
+        return None

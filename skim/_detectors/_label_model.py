@@ -5,7 +5,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.spatial.distance import cdist
 from scipy.special import expit, log_expit
 
-from skim._detectors._scaling import usual_limits
+from skim._model._scaling import usual_limits
 
 SLOPE = 2.0  # log-odds of an outlier per unit of evidence
 SPREAD = 10.0  # standard deviation of what labels add to the log-odds

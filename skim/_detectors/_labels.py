@@ -8,7 +8,7 @@ from skim._training._mixture import fit_two_gaussians
 
 MIXTURE_POSTERIOR = 0.4  # smaller posterior of the rows that "mixture" asks about
 
-STRATEGIES = ("informative", "mixture", "random", "extremes", "strangest")
+STRATEGIES = ("informative", "random", "mixture")
 
 
 def check_labels(labels, n_rows):
@@ -36,6 +36,21 @@ def check_labels(labels, n_rows):
     return values if len(known) else None
 
 
+def looks_partial(y):
+    """Whether what was passed as `y` has 0, 1 and unknown values, as labels have."""
+    values = np.asarray(y)
+    if values.ndim != 1 or values.dtype.kind not in "fO":
+        return False
+    try:
+        known = np.array([v for v in values if v is not None and not is_pandas_na(v)])
+        known = known.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    is_nan = np.isnan(known)
+    is_unknown = len(known) < len(values) or is_nan.any()
+    return bool(is_unknown and np.isin(known[~is_nan], [0, 1]).all())
+
+
 def check_rows(among, n_rows):
     """Return the rows that may be asked about, as a mask."""
     if among is None:
@@ -53,49 +68,13 @@ def check_rows(among, n_rows):
     return mask
 
 
-# Asking for labels -----------------------------------------------------------
-
-
-class Questions:
-    """An oracle, and what it has been asked so far.
-
-    Parameters
-    ----------
-    oracle : callable
-        Maps an array of row numbers to their labels.
-    labels : ndarray of shape (n_rows,) or None
-        Labels that are known beforehand.
-    is_open : ndarray of bool of shape (n_rows,)
-        The rows that may be asked about; those with a label are closed.
-    n_rounds, n_per_round : int
-    """
-
-    def __init__(self, oracle, labels, is_open, n_rounds, n_per_round):
-        self.oracle = oracle
-        self.labels = labels
-        self.is_open = is_open if labels is None else is_open & np.isnan(labels)
-        self.n_rounds = n_rounds
-        self.n_per_round = n_per_round
-
-    def ask(self, rows):
-        """Ask about rows, never again about these, and return all labels so far."""
-        answers = check_labels(self.oracle(rows), len(rows)) if len(rows) else None
-        self.is_open[rows] = False
-        if answers is not None:
-            if self.labels is None:
-                self.labels = np.full(len(self.is_open), np.nan)
-            self.labels = self.labels.copy()
-            self.labels[rows] = answers
-        return self.labels
-
-
 def most_valuable(strategy, rows, n, *, losses, seed):
     """Return the `n` rows most worth asking about, the most valuable first.
 
     Parameters
     ----------
     strategy : str
-        One of `STRATEGIES` but "informative".
+        "random" or "mixture".
     rows : ndarray of int
         Rows that may be asked about.
     n : int
@@ -106,22 +85,10 @@ def most_valuable(strategy, rows, n, *, losses, seed):
     """
     order = np.random.default_rng(seed).permutation(len(losses))
     at_random = rows[np.argsort(order[rows])]
-    strangest = at_random[np.argsort(-losses[at_random], kind="stable")]
     if strategy == "random":
         return at_random[:n]
-    if strategy == "strangest":
-        return strangest[:n]
-    if strategy == "extremes":
-        return _in_turns([strangest, strangest[::-1]], n)
     distance = np.abs(_smaller_posterior(losses) - MIXTURE_POSTERIOR)
     return at_random[np.argsort(distance[at_random], kind="stable")][:n]
-
-
-def _in_turns(rankings, n):
-    """Take the first of each ranking, then the second of each, without repetition."""
-    turns = np.stack(rankings, axis=1)[:n].ravel()
-    _, first = np.unique(turns, return_index=True)
-    return turns[np.sort(first)][:n]
 
 
 def _smaller_posterior(losses):

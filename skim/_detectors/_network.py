@@ -1,19 +1,15 @@
 """The schedule of ALTBI with any network."""
 
-import pickle
-import warnings
 from typing import Any, Self
 
 from sklearn.utils._param_validation import StrOptions
 
-from skim import _nets as nets
 from skim._detectors._altbi import ALTBIDetector
-from skim._detectors._base import IMDetector
+from skim._detectors._base import BaseDetector
+from skim._model._networks import ModuleConfig
 
-NOT_OF_NETWORKS = ("n_importance", "max_width", "n_components")
 
-
-class NetworkDetector(ALTBIDetector):
+class NetworkDetector(BaseDetector):
     """Outlier detector that trains any network as ALTBI trains its own.
 
     The inlier-memorization effect is a property of training, not of one network. Here
@@ -41,80 +37,30 @@ class NetworkDetector(ALTBIDetector):
         Number of epochs or, if `stopping` chooses when to stop, the largest number.
         How long to train is the choice that matters most.
 
-    updates_per_epoch : int, default=5
-        Number of updates per epoch, whatever the number of rows.
-
-    batch_size : int, default=128
-        Rows per batch until truncation begins.
-
-    batch_growth : float, default=1.03
-        Factor by which the batch grows in every epoch after that.
-
-    max_batch_size : int, default=256
-        Largest batch.
-
-    truncate_after : int, default=3
-        Number of epochs after which truncation and the growth of the batches begin.
-
-    keep_quantile : float, default=0.92
-        Share of each batch, the rows with the smaller losses, that trains the
-        networks once truncation has begun.
-
-    stopping : str or None, default="entropy"
-        Early-stopping criterion: "separation", "entropy", "cohesion", "excess_mass",
-        "mass_volume" or None. The best epoch is the one at which the losses of a
-        sample of rows are best by this criterion of :mod:`skim.metrics`; None means
-        the last epoch.
-
-    min_epochs : int or "auto", default="auto"
-        The first epoch that `stopping` may choose. Losses say little before. "auto"
-        is 25, or the epoch by which rows have been seen 50 times on average, if that
-        comes first, as in small tables; but always later than `truncate_after`.
-
-    patience : float or None, default=2.5
-        Training stops after `patience` times as many epochs as the best epoch so far.
-        With 2.5 and a best epoch of 30, that is after epoch 75, unless a better epoch
-        is found by then. None trains for all `epochs`, as does ``stopping=None``.
-
-    burn_in : float, default=0.4
-        Share of the epochs, up to the best one, before the first snapshot.
-
-    n_snapshots : int, default=11
-        Number of evenly spaced snapshots that rows are scored with; at most this
-        many with early stopping. The last one is the best epoch.
-
-    normalize_losses : bool, default=False
-        Whether to scale the losses of each snapshot to [0, 1], by their range on
-        the training data, before they are averaged.
-
-    learning_rate : float, default=3e-3
-        Step size of Adam.
-
-    weight_decay : float, default=5e-7
-        L2 penalty of Adam.
-
     scaling : {"squash", "minmax"}, default="squash"
         How features are scaled. "squash" maps standardised values z to
         ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1]. With
         "squash", a cell far from all others of its column adds its distance to the
         loss, which squashing would hide.
 
-    ema_steps : int, default=0
-        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it.
+    schedule : "altbi" or ALTBISchedule, default="altbi"
+        How the networks are trained; :class:`~skim.schedules.ALTBISchedule` has
+        settings such as the learning rate and the truncation.
 
-    ema_decay : float, default=0.999
-        Decay of the warm-up's moving average.
+    stopping : {"entropy", "separation", "cohesion"} or None, default="entropy"
+        Early-stopping criterion. The best epoch is the one at which the losses of a
+        sample of rows are best by this criterion of :mod:`skim.metrics`; None means
+        the last epoch.
+
+    ema_steps : int, default=0
+        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it. The
+        paper uses 50.
 
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
         threshold. With "auto", the threshold lies where the losses of the training
         data thin out: in a gap of their upper tail if there is a wide one, and else so
         that about 1 to 3 % of the rows are outliers.
-
-    warm_start : bool, default=False
-        Whether `fit` resumes the previous training run, up to a larger number of
-        `epochs`, instead of starting a new one. On the same rows, the result is that
-        of one long run. The detector keeps the weights of all epochs for this.
 
     random_state : int, RandomState instance or None, default=None
         Controls the initial weights, the batches and what the networks draw. Pass an
@@ -128,8 +74,8 @@ class NetworkDetector(ALTBIDetector):
     device : str, default="cpu"
         Where to compute: any device of torch, or "auto" for a GPU if there is one.
 
-    store_stages : bool, default=False
-        Whether to keep the weights after every epoch, for
+    store_snapshots : bool, default=False
+        Whether to keep the weights after every entry of `history_`, for
         :meth:`staged_score_samples`.
 
     verbose : int, default=0
@@ -142,8 +88,7 @@ class NetworkDetector(ALTBIDetector):
 
     training_scores_ : ndarray of shape (n_samples,)
         Scores of the training data, as `score_samples` returns them; of the rows
-        `training_rows_` if there are more than a million, and after `partial_fit`, of
-        a sample of all rows seen.
+        `training_rows_` if there are more than a million.
 
     training_rows_ : ndarray of shape (n_sampled,) or None
         Of more than a million rows, 200,000 are drawn at random, which train the
@@ -163,9 +108,8 @@ class NetworkDetector(ALTBIDetector):
     snapshot_epochs_ : ndarray of int
         The epochs, counted from 1, of the snapshots.
 
-    weights_ : ndarray of shape (n_kept, n_estimators, n_weights)
-        Weights of the snapshots, `n_snapshots` of them unless the training run was
-        too short for that.
+    weights_ : ndarray of shape (n_snapshots, n_estimators, n_weights)
+        Weights of the snapshots.
 
     typical_contributions_ : ndarray of shape (n_features,)
         Mean contributions of the features in a sample of the training data.
@@ -176,6 +120,9 @@ class NetworkDetector(ALTBIDetector):
 
     device_ : str
         The device that was used.
+
+    model_ : FittedModel
+        What was learned, as arrays. Its interface may change.
 
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -233,17 +180,10 @@ class NetworkDetector(ALTBIDetector):
     """
 
     _parameter_constraints: dict = {
-        name: constraint
-        for name, constraint in ALTBIDetector._parameter_constraints.items()
-        if name not in NOT_OF_NETWORKS
-    } | {
+        **BaseDetector._parameter_constraints,
         "network": [StrOptions({"flow", "autoencoder", "vae"}), callable],
-        "n_estimators": IMDetector._parameter_constraints["n_estimators"],
+        "scaling": [StrOptions({"squash", "minmax"})],
     }
-
-    n_components = None  # networks see the features as they are
-    _shape_name = "ModuleShape"
-    _fixed_params = (*IMDetector._fixed_params, "network")
 
     def __init__(
         self,
@@ -251,57 +191,29 @@ class NetworkDetector(ALTBIDetector):
         *,
         n_estimators=5,
         epochs=100,
-        updates_per_epoch=5,
-        batch_size=128,
-        batch_growth=1.03,
-        max_batch_size=256,
-        truncate_after=3,
-        keep_quantile=0.92,
-        stopping="entropy",
-        min_epochs="auto",
-        patience=2.5,
-        burn_in=0.4,
-        n_snapshots=11,
-        normalize_losses=False,
-        learning_rate=3e-3,
-        weight_decay=5e-7,
         scaling="squash",
+        schedule="altbi",
+        stopping="entropy",
         ema_steps=0,
-        ema_decay=0.999,
         contamination="auto",
-        warm_start=False,
         random_state=None,
         n_jobs=None,
         device="cpu",
-        store_stages=False,
+        store_snapshots=False,
         verbose=0,
     ):
         self.network = network
         self.n_estimators = n_estimators
         self.epochs = epochs
-        self.updates_per_epoch = updates_per_epoch
-        self.batch_size = batch_size
-        self.batch_growth = batch_growth
-        self.max_batch_size = max_batch_size
-        self.truncate_after = truncate_after
-        self.keep_quantile = keep_quantile
-        self.stopping = stopping
-        self.min_epochs = min_epochs
-        self.patience = patience
-        self.burn_in = burn_in
-        self.n_snapshots = n_snapshots
-        self.normalize_losses = normalize_losses
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
         self.scaling = scaling
+        self.schedule = schedule
+        self.stopping = stopping
         self.ema_steps = ema_steps
-        self.ema_decay = ema_decay
         self.contamination = contamination
-        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
-        self.store_stages = store_stages
+        self.store_snapshots = store_snapshots
         self.verbose = verbose
 
     @classmethod
@@ -320,25 +232,18 @@ class NetworkDetector(ALTBIDetector):
         -------
         detector : NetworkDetector
         """
-        settings = ALTBIDetector.paper().get_params()
-        for name in NOT_OF_NETWORKS:
-            del settings[name]
-        return cls(network, **(settings | params))
+        settings = ALTBIDetector.paper().get_params(deep=False)
+        settings |= {"network": network, "scaling": "minmax"}
+        return cls(**(settings | params))
 
-    def _shape_params(self, n_features):
-        return {"network": self.network, "n_features": n_features}
+    def _network(self):
+        return ModuleConfig(network=self.network, scaling=self.scaling)
 
-    def _set_up(self, X):
-        super()._set_up(X)
-        try:
-            pickle.dumps(self.network)
-        except (pickle.PicklingError, AttributeError, TypeError):
-            warnings.warn(
-                f"pickle cannot store network={self.network!r}, nor this detector; "
-                "define the network at the top level of a module.",
-                stacklevel=5,
-            )
-        shape = self._shape()
-        nets.check_module(shape)
-        by_module = shape.has_feature_losses
-        self.explained_by_ = "feature_losses" if by_module else "gradients"
+    snapshot_epochs_ = ALTBIDetector.snapshot_epochs_
+    best_epoch_ = ALTBIDetector.best_epoch_
+
+    @property
+    def explained_by_(self) -> str:
+        """Where the contributions of features come from."""
+        by_module = self.model_.shape.has_feature_losses
+        return "feature_losses" if by_module else "gradients"

@@ -1,20 +1,16 @@
-"""ODIM: stop each member where its losses separate best."""
+"""ODIM: members stopped where their losses separate best."""
 
-import math
-from itertools import product
-from numbers import Integral
 from typing import Any, Self
 
-from sklearn.utils._param_validation import Interval
+import numpy as np
+from numpy.typing import NDArray
 
-from skim._detectors._vae_base import VAEDetector
-from skim._training._stopping import BestStates, Watch
-
-MAX_UPDATES_BETWEEN_CHECKS = 10
-N_WATCHED_ROWS = 256  # whose losses tell when to stop, unless the batch's do
+from skim._detectors._altbi import published_vae
+from skim._detectors._base import BaseDetector
+from skim._training._schedules import ODIMSchedule
 
 
-class ODIMDetector(VAEDetector):
+class ODIMDetector(BaseDetector):
     """Outlier detector that stops training where the losses separate best.
 
     Several small variational autoencoders are trained side by side. Every few
@@ -30,55 +26,25 @@ class ODIMDetector(VAEDetector):
     n_estimators : int, default=10
         Number of networks, trained side by side.
 
-    n_importance : int, default=1
-        Number of latent codes drawn per row and update. With 1, rows are scored
-        at the mean of their code.
-
-    max_width : int, default=128
-        Largest width of the networks. Up to this limit, their first block has 32
-        units for fewer than 100 features, 128 for fewer than 400, 256 for fewer than
-        1500 and 512 beyond; the second block has half and the latent code a
-        quarter of that.
-
-    n_components : int, "auto" or None, default="auto"
-        Largest number of principal components that the networks see instead of the
-        features; there is at most one for every three rows. "auto" means 128 for
-        tables of 200 or more features, and None for narrower ones; None disables the
-        reduction. Components are min-max scaled, whatever `scaling` is.
-
     epochs : int, default=1000
-        Largest number of passes over the data. Most members stop much earlier.
+        Largest number of epochs.
 
-    batch_size : int, default=64
-        Rows per batch.
+    network : "vae" or VAEConfig, default="vae"
+        The network; :class:`~skim.networks.VAEConfig` has settings such as the scaling
+        of the features.
 
-    stopping : str or None, default="separation"
-        Early-stopping criterion: "separation", "entropy", "cohesion", "excess_mass",
-        "mass_volume" or None. Each member is kept where its losses are best by this
-        criterion of :mod:`skim.metrics`; None means at the end. The separation is
-        that of the current batch; all others are evaluated on a fixed sample of rows.
+    schedule : "odim" or ODIMSchedule, default="odim"
+        How the networks are trained; :class:`~skim.schedules.ODIMSchedule` has the
+        learning rate, the batch size and the patience.
 
-    patience_updates : int, default=300
-        Number of updates without improvement after which a member stops. It has no
-        effect if `stopping` is None.
-
-    learning_rate : float, default=1e-3
-        Step size of Adam.
-
-    weight_decay : float, default=5e-7
-        L2 penalty of Adam.
-
-    scaling : {"squash", "minmax"}, default="squash"
-        How features are scaled. "squash" maps standardised values z to
-        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1]. With
-        "squash", a cell far from all others of its column adds its distance to the
-        loss, which squashing would hide.
+    stopping : {"separation", "entropy", "cohesion"} or None, default="separation"
+        Early-stopping criterion. Each member is kept at the check where its losses are
+        best by this criterion of :mod:`skim.metrics`: those of the latest batch for
+        "separation", and of a sample of rows otherwise. None means the last check.
 
     ema_steps : int, default=0
-        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it.
-
-    ema_decay : float, default=0.999
-        Decay of the warm-up's moving average.
+        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it. The
+        paper uses 50.
 
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
@@ -98,12 +64,12 @@ class ODIMDetector(VAEDetector):
     device : str, default="cpu"
         Where to compute: any device of torch, or "auto" for a GPU if there is one.
 
-    store_stages : bool, default=False
-        Whether to keep the weights of all stages of the training run, for
+    store_snapshots : bool, default=False
+        Whether to keep the weights after every entry of `history_`, for
         :meth:`staged_score_samples`.
 
     verbose : int, default=0
-        Whether to show progress on standard error.
+        Whether to show a progress bar on standard error.
 
     Attributes
     ----------
@@ -137,6 +103,9 @@ class ODIMDetector(VAEDetector):
 
     device_ : str
         The device that was used.
+
+    model_ : FittedModel
+        What was learned, as arrays. Its interface may change.
 
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -173,52 +142,33 @@ class ODIMDetector(VAEDetector):
     array([ 1, -1])
     """
 
-    _parameter_constraints: dict = {
-        **VAEDetector._parameter_constraints,
-        "patience_updates": [Interval(Integral, 1, None, closed="left")],
-    }
-
     def __init__(
         self,
         *,
         n_estimators=10,
-        n_importance=1,
-        max_width=128,
-        n_components="auto",
         epochs=1000,
-        batch_size=64,
+        network="vae",
+        schedule="odim",
         stopping="separation",
-        patience_updates=300,
-        learning_rate=1e-3,
-        weight_decay=5e-7,
-        scaling="squash",
         ema_steps=0,
-        ema_decay=0.999,
         contamination="auto",
         random_state=None,
         n_jobs=None,
         device="cpu",
-        store_stages=False,
+        store_snapshots=False,
         verbose=0,
     ):
         self.n_estimators = n_estimators
-        self.n_importance = n_importance
-        self.max_width = max_width
-        self.n_components = n_components
         self.epochs = epochs
-        self.batch_size = batch_size
+        self.network = network
+        self.schedule = schedule
         self.stopping = stopping
-        self.patience_updates = patience_updates
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.scaling = scaling
         self.ema_steps = ema_steps
-        self.ema_decay = ema_decay
         self.contamination = contamination
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
-        self.store_stages = store_stages
+        self.store_snapshots = store_snapshots
         self.verbose = verbose
 
     @classmethod
@@ -236,51 +186,12 @@ class ODIMDetector(VAEDetector):
         detector : ODIMDetector
         """
         settings = {
-            "n_importance": 50,
-            "max_width": 512,
-            "n_components": None,
-            "patience_updates": 100,
-            "scaling": "minmax",
+            "network": published_vae(n_importance=50),
+            "schedule": ODIMSchedule(patience_updates=100),
         }
         return cls(**(settings | params))
 
-    _entries_are_epochs = False
-
-    def _update(self, run, epoch):
-        return run.update(self.batch_size)
-
-    def _train(self, run, history):
-        batches_per_epoch = max(run.n_rows // self.batch_size, 1)
-        check_every = min(MAX_UPDATES_BETWEEN_CHECKS, batches_per_epoch)
-        patience = check_every * math.ceil(self.patience_updates / check_every)
-        by_batch = self.stopping in ("separation", None)
-        n_watched = None if by_batch else N_WATCHED_ROWS
-        watch = Watch(self.stopping or "separation", run, n_watched)
-        best = BestStates(run, watch, history, by_time=self.stopping is None)
-        schedule = product(range(1, self.epochs + 1), range(1, batches_per_epoch + 1))
-        for epoch, batch in schedule:
-            self._update(run, epoch)
-            if batch % check_every:
-                continue
-            if by_batch:
-                watch.rows = run.batch
-            best.add(
-                run,
-                run.n_updates,
-                epoch=epoch,
-                update=run.n_updates,
-                batch_size=watch.rows.shape[-1],
-            )
-            if (run.n_updates - best.moments[run.members]).max() >= patience:
-                best.judge(run)
-            hopeful = run.n_updates - best.moments[run.members] < patience
-            if best.stop:
-                break
-            if not hopeful.any():
-                patience = f"patience_updates={self.patience_updates}"
-                history.ended_because = f"no member improved; {patience}"
-                break
-            if not hopeful.all():
-                run.select(hopeful)
-        best.finish(run)
-        self.best_updates_ = best.moments
+    @property
+    def best_updates_(self) -> NDArray[np.int_]:
+        """The update after which each member was kept."""
+        return self.history_["update"][self.model_.snapshots.entries[0]]

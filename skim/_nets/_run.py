@@ -7,6 +7,7 @@ import torch
 
 from skim._nets._gradients import gradient_products
 from skim._nets._memory import Workspace, as_tensor
+from skim._nets._scoring import snapshot_losses
 
 MAX_COLUMNS = 2**14  # that go through the networks at once
 
@@ -36,14 +37,8 @@ class Run:
     ----------
     members : ndarray of int
         Indices of the members that are still being trained.
-    stages : StageLog or None
-        Records the states with which the run could have ended, if set.
-    snapshots : list of (weights, statistics)
-        The states to score with, left here by whoever trains.
-    n_epochs : int
-        Number of epochs so far; whoever trains counts them.
-    carried : dict of str to Tensor, ndarray or int
-        What else is needed to resume the run.
+    n_updates : int
+        Number of updates so far.
     """
 
     def __init__(self, shape, weights, optimiser, X, generator, noise=None):
@@ -55,11 +50,7 @@ class Run:
         self.n_rows = len(X)
         self.device = weights.device
         self.n_updates = 0
-        self.n_epochs = 0
-        self.carried = {}
         self.members = np.arange(len(weights))
-        self.snapshots = []
-        self.stages = None
         self._stream = RowStream(X, len(weights), generator)
         self._grad = torch.empty_like(weights)
         self._workspace = Workspace(weights.device)
@@ -108,13 +99,18 @@ class Run:
             part.cpu().numpy().copy() for part in (network.weights, network.statistics)
         )
 
+    def all_rows(self):
+        """Return all rows that batches are drawn from, of shape (n, p)."""
+        X = self._stream.X
+        return X if torch.is_tensor(X) else as_tensor(X.values(), self.device)
+
     def check_finite(self, losses, weights=None):
         """Raise `NonFiniteLossError` unless losses and weights are finite."""
         weights = self.network.weights if weights is None else weights
         if not (losses.isfinite().all() and weights.isfinite().all()):
             raise NonFiniteLossError
 
-    # Watching ------------------------------------------------------------------
+    # Monitoring ----------------------------------------------------------------
 
     def losses(self, x):
         """Losses of `x`, of shape (p, C) or (M, p, C), in evaluation mode."""
@@ -151,6 +147,22 @@ class Run:
             self.check_finite(losses[-1], weights)
         return torch.cat(losses).unflatten(0, (-1, n_members))
 
+    def mean_losses(self, rows, states):
+        """Return the mean losses, (n,), of rows over members and states of the run.
+
+        Parameters
+        ----------
+        rows : Tensor of shape (n, p)
+        states : sequence of tuple of ndarray
+            As `state` returns them.
+        """
+        weights, statistics = map(np.stack, zip(*states, strict=True))
+        noise = None if self.noise is None else self.noise.cpu().numpy()
+        by_state = snapshot_losses(
+            self.network.shape, weights, statistics, noise, rows, device=self.device
+        )
+        return np.mean([losses.mean(axis=0) for losses in by_state], axis=0)
+
     def gradient_products(self, x):
         """Inner products, (M, C, C), of the gradients of rows `x`, (p, C)."""
         network = self.network
@@ -158,34 +170,12 @@ class Run:
         return gradient_products(network.shape, *state, x, self.noise)
 
     def draw_rows(self, size):
-        """Draw rows to watch, of shape (p, size), or all of them if there are fewer."""
+        """Draw rows to monitor, of shape (p, size), or all of them if there are fewer."""
         generator = self._stream.generator
         order = torch.randperm(self.n_rows, generator=generator, device=self.device)
         return self._stream.read(order[:size]).T.contiguous()
 
-    def draw_points(self, size):
-        """Draw points, of shape (p, size), uniformly from the box around all rows."""
-        X, generator = self._stream.X, self._stream.generator
-        # Columns without any value have none in the points either.
-        if torch.is_tensor(X):
-            low = X.nan_to_num(nan=math.inf).amin(0)
-            high = X.nan_to_num(nan=-math.inf).amax(0)
-        else:
-            low, high = (as_tensor(end, self.device) for end in X.box())
-        share = torch.rand(
-            len(low), size, generator=generator, dtype=low.dtype, device=self.device
-        )
-        return torch.lerp(low.unsqueeze(1), high.unsqueeze(1), share)
-
-    def draw_keys(self, size):
-        """Draw random numbers in [0, 1)."""
-        generator = self._stream.generator
-        keys = torch.rand(
-            size, generator=generator, dtype=torch.float64, device=generator.device
-        )
-        return keys.cpu().numpy()
-
-    # Dropping members, resuming ------------------------------------------------
+    # Dropping members ----------------------------------------------------------
 
     def select(self, chosen):
         """Continue with a subset of the present members.
@@ -201,43 +191,6 @@ class Run:
         self.noise = None if self.noise is None else self.noise[places]
         self._stream.select(places)
         self._grad = torch.empty_like(self.network.weights)
-
-    def export(self):
-        """Return all that is needed to resume the run, as arrays and numbers."""
-        parts = {
-            **self.carried,
-            "weights": self.network.weights,
-            "statistics": self.network.statistics,
-            "generator": self._stream.generator.get_state(),
-            **self.optimiser.export(),
-            **self._stream.export(),
-        }
-        arrays = {
-            name: part.cpu().numpy().copy() if torch.is_tensor(part) else part
-            for name, part in parts.items()
-        }
-        return arrays | {"n_updates": self.n_updates, "n_epochs": self.n_epochs}
-
-    def restore(self, past):
-        """Resume from what `export` of another run returned."""
-        parts = {
-            name: torch.tensor(part, device=self.device)
-            if isinstance(part, np.ndarray) and not name.startswith(("gen", "best_"))
-            else part
-            for name, part in past.items()
-        }
-        self.network.weights.copy_(parts["weights"])
-        self.network.statistics.copy_(parts["statistics"])
-        self.n_updates, self.n_epochs = past["n_updates"], past["n_epochs"]
-        self.carried = {
-            name: part
-            for name, part in parts.items()
-            if name.startswith(("watched_", "best_"))
-        }
-        if "generator" in past:  # else only the networks are known
-            self._stream.generator.set_state(torch.from_numpy(past["generator"].copy()))
-            self.optimiser.restore(parts)
-            self._stream.restore(parts)
 
 
 class RowStream:
@@ -278,17 +231,6 @@ class RowStream:
         if torch.is_tensor(self.X):
             return torch.nn.functional.embedding(places, self.X)
         return as_tensor(self.X.values(places.cpu().numpy()), places.device)
-
-    def export(self):
-        """Return the position in the stream."""
-        if self._position >= len(self.X):
-            return {}
-        return {"orders": self._orders, "position": self._position}
-
-    def restore(self, parts):
-        """Continue from the position of another stream of as many rows."""
-        if "orders" in parts and parts["orders"].shape[1] == len(self.X):
-            self._orders, self._position = parts["orders"], parts["position"]
 
     def select(self, members):
         """Continue with only the given members."""
@@ -334,20 +276,6 @@ class Adam:
         size = self.learning_rate * correction / (1 - beta_1**self._n_steps)
         self.weights.addcdiv_(self._mean, denominator, value=-size)
 
-    def export(self):
-        """Return the state of the optimiser."""
-        return {
-            "gradient_mean": self._mean,
-            "gradient_square": self._square,
-            "n_steps": self._n_steps,
-        }
-
-    def restore(self, parts):
-        """Continue from the exported state of another optimiser."""
-        self._mean.copy_(parts["gradient_mean"])
-        self._square.copy_(parts["gradient_square"])
-        self._n_steps = parts["n_steps"]
-
     def select(self, weights, members):
         """Return the optimiser of only the given members, on their `weights`."""
         chosen = Adam(
@@ -371,10 +299,3 @@ class GradientDescent:
     def step(self, grad):
         """Move the weights against `grad`."""
         self.weights.add_(grad, alpha=-self.learning_rate)
-
-    def export(self):
-        """Return the state of the optimiser, which has none."""
-        return {}
-
-    def restore(self, parts):
-        """Continue from the exported state of another optimiser."""

@@ -35,11 +35,11 @@ def snapshot_losses(
         The snapshots.
     statistics : ndarray of shape (S, M, Q)
     noise : ndarray of shape (M, L, K) or None
-    rows : ndarray of shape (n, p)
+    rows : ndarray or Tensor of shape (n, p)
     device : str, default="cpu"
         Where to compute; the CPU if that device is not available.
     member_weights : ndarray of shape (S, M), default=None
-        If given, what each feature adds to the losses is yielded instead, summed over
+        If given, what each feature adds to the losses is yielded as well, summed over
         the members with these weights.
     n_threads : int, default=1
         Number of threads that share the chunks. They sleep while they wait for each
@@ -47,14 +47,15 @@ def snapshot_losses(
 
     Yields
     ------
-    losses : ndarray of shape (M, n), or terms : ndarray of shape (n, p)
+    losses : ndarray of shape (M, n)
+    terms : ndarray of shape (n, p), only with `member_weights`
     """
     device = device if device == "cpu" else device_or_cpu(device)
     noise = as_tensor(noise, device)
     n_members, n_samples = weights.shape[1], 1 if noise is None else noise.shape[2]
     size = CHUNK_ELEMENTS // (n_members * n_samples * shape.widest)
     size = max(64, min(2048, size // 64 * 64))  # whole vector registers
-    rows = as_tensor(rows, device)
+    rows = rows if torch.is_tensor(rows) else as_tensor(rows, device)
     padded = torch.nn.functional.pad(rows, (0, 0, 0, -len(rows) % size))
     chunks = padded.unflatten(0, (-1, size)).transpose(1, 2).contiguous()
     n_threads = max(1, min(n_threads, len(chunks) // MIN_CHUNKS_PER_THREAD))
@@ -67,7 +68,8 @@ def snapshot_losses(
         for x in span:
             found = shape.losses(folded, x, workspace, terms=share is not None)
             if share is not None:
-                found = torch.tensordot(share, found[1], dims=1)
+                losses, terms = found
+                found = torch.cat([losses, torch.tensordot(share, terms, dims=1)])
             parts.append(found)
         return torch.cat(parts, dim=1)
 
@@ -82,4 +84,7 @@ def snapshot_losses(
             parts = list(in_turn(losses_of, spans, workspaces))
             found = torch.cat(parts, dim=1)[:, : len(rows)].cpu().numpy()
             found = found.astype(np.float64)
-            yield found if member_weights is None else found.T
+            if member_weights is None:
+                yield found
+            else:
+                yield found[:n_members], found[n_members:].T

@@ -89,7 +89,7 @@ class VAEShape:
 
         The running statistics are merged into the weights. The latent `noise`, of
         shape (M, L, K), is the same for every row, so that a row's loss does not
-        depend on its company.
+        depend on the other rows of its batch.
         """
         w = self.weights.views(weights)
         running = self.statistics.views(statistics)

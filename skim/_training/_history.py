@@ -27,21 +27,18 @@ class History:
         Whether to draw a progress bar on standard error.
     on_entry : callable, default=None
         Called without arguments after each entry; returns whether to stop.
-    past : dict of str to ndarray, default=None
-        History of the run that this one resumes.
 
     Attributes
     ----------
     ended_because : str
-        Shown at the end of the progress bar, set by whoever ends the run early.
+        Shown at the end of the progress bar, set by what ends the run early.
     """
 
-    def __init__(self, name, total, verbose=0, on_entry=None, past=None):
+    def __init__(self, name, total, verbose=0, on_entry=None):
         self.name = name
         self.total = total
         self.verbose = verbose
         self.on_entry = on_entry
-        self.past = past
         self.ended_because = ""
         self._entries = []
 
@@ -55,7 +52,7 @@ class History:
         batch_size : int
             Rows in the latest batch.
         losses : Tensor of shape (M, B)
-            Losses of the latest batch, or of the watched rows.
+            Losses of the latest batch, or of the monitored rows.
         criterion : float, default=nan
             Value of the stopping criterion.
 
@@ -70,8 +67,7 @@ class History:
         quantiles = np.interp(places, np.arange(order.size), order)
         self._entries.append((epoch, update, batch_size, *quantiles, criterion))
         if self.verbose:
-            n_past = 0 if self.past is None else len(self.past["epoch"])
-            done = n_past + len(self._entries)
+            done = len(self._entries)
             state = str(done) if self.total is None else progress_bar(done, self.total)
             median = float(quantiles[2])
             sys.stderr.write(f"\r{self.name} {state} median loss {median:.3f} ")
@@ -90,13 +86,8 @@ class History:
 
     def columns(self):
         """Return one array per column, with one element per entry, as a dict."""
-        if not self._entries:
-            return self.past
         values = map(np.array, zip(*self._entries, strict=True))
-        history = dict(zip(COLUMNS, values, strict=True))
-        if self.past is None:
-            return history
-        return {k: np.concatenate([self.past[k], v]) for k, v in history.items()}
+        return dict(zip(COLUMNS, values, strict=True))
 
 
 def progress_bar(done, total, width=30):

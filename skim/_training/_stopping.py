@@ -1,25 +1,19 @@
-"""When training ends and which states are kept, by criteria that need no labels."""
-
-from typing import Any
+"""Criteria that judge a training run without labels, and when they end it."""
 
 import numpy as np
 
-from skim._training._criteria import (
-    excess_mass,
-    gradient_cohesion,
-    loss_entropy,
-    mass_volume,
-)
+from skim._training._criteria import gradient_cohesion, loss_entropy
 from skim._training._mixture import separation
+from skim._training._snapshots import Snapshots
 
-CRITERIA = ("separation", "entropy", "cohesion", "excess_mass", "mass_volume")
-N_GRADIENTS = 128  # of the watched rows, those whose gradients are compared
+CRITERIA = ("separation", "entropy", "cohesion")
+N_GRADIENTS = 128  # of the monitored rows, those whose gradients are compared
 MAX_HELD_LOSSES = 2**15  # judged at once; more than that is no faster
 MAX_HELD_BYTES = 8 * 2**20  # of states that wait to be judged
 
 
-class Watch:
-    """Rows whose losses are judged while a detector trains.
+class Monitor:
+    """Rows whose losses are judged during a training run.
 
     Parameters
     ----------
@@ -28,7 +22,7 @@ class Watch:
     run : Run
         Before it loses any member.
     n_rows : int or None
-        How many of its rows to draw, at most; None if `rows` will be set.
+        How many of its rows to draw, at most; None means the latest batch.
     """
 
     def __init__(self, criterion, run, n_rows):
@@ -37,20 +31,11 @@ class Watch:
                 f"stopping='cohesion' needs at least four rows, got {run.n_rows}."
             )
         self.criterion = criterion
-        self.rows: Any = None
-        self.reference = None
-        if n_rows is not None:
-            if "watched_rows" not in run.carried:  # as a resumed run has them
-                run.carried["watched_rows"] = run.draw_rows(n_rows)
-                if criterion in ("excess_mass", "mass_volume"):
-                    run.carried["watched_points"] = run.draw_points(n_rows)
-            self.rows = run.carried["watched_rows"]
-            self.reference = run.carried.get("watched_points")
+        self._rows = None if n_rows is None else run.draw_rows(n_rows)
 
-    @property
-    def judges_by_losses_alone(self):
-        """Whether `judge` needs nothing of the run but the losses."""
-        return self.criterion in ("separation", "entropy")
+    def rows(self, run):
+        """Return the rows to judge, of shape (p, n), or (M, p, n) if a batch."""
+        return run.batch if self._rows is None else self._rows
 
     def judge(self, run, losses, *, together=False):
         """Return the criterion of each member's losses; the larger, the better.
@@ -59,34 +44,20 @@ class Watch:
         ----------
         run : Run
         losses : Tensor of shape (..., n)
-            Of the watched rows.
+            Of the monitored rows.
         together : bool, default=False
             Whether to judge the mean loss of all members instead.
         """
         if self.criterion == "cohesion":
-            products = run.gradient_products(self.rows[:, :N_GRADIENTS])
+            products = run.gradient_products(self.rows(run)[:, :N_GRADIENTS])
             cohesion = gradient_cohesion(_finite_array(run, products))
             return cohesion.mean() if together else cohesion
         losses = _finite_array(run, losses)
-        reference: Any = None
-        if self.reference is not None:
-            reference = _finite_array(run, run.losses(self.reference))
         if together:
             losses = losses.mean(axis=0)
-            reference = None if reference is None else reference.mean(axis=0)
         if self.criterion == "separation":
             return separation(losses)
-        if self.criterion == "entropy":
-            return -loss_entropy(losses)
-        judge = excess_mass if self.criterion == "excess_mass" else _negative_volume
-        if together:
-            return judge(-losses, -reference)
-        pairs = zip(losses, reference, strict=True)
-        return np.array([judge(-own, -at) for own, at in pairs])
-
-
-def _negative_volume(scores, reference_scores):
-    return -mass_volume(scores, reference_scores)
+        return -loss_entropy(losses)
 
 
 def _finite_array(run, tensor):
@@ -94,8 +65,91 @@ def _finite_array(run, tensor):
     return tensor.cpu().numpy().astype(np.float64)
 
 
-class BestStates:
-    """Keeps each member at its best check, and records every check.
+class CommonEpochs:
+    """Takes snapshots of all members together, up to the best epoch.
+
+    Parameters
+    ----------
+    run : Run
+    schedule : ALTBISchedule
+        Says which epochs count, and how long to wait for a better one.
+    criterion : str or None
+        One of `CRITERIA`; None means that the last epoch is the best one.
+    epochs : int
+        The largest number of epochs.
+    history : History
+    recorder : SnapshotRecorder or None
+        Where to keep the states after every epoch.
+    """
+
+    def __init__(self, run, schedule, criterion, epochs, history, recorder=None):
+        self.schedule = schedule
+        self.epochs = epochs
+        self.history = history
+        self.recorder = recorder
+        self._values = []  # of every epoch; NaN where not judged
+        self._states = {}
+        if criterion is None:
+            self._monitor, self._checked = None, schedule.late_epochs(epochs)
+        else:
+            self._monitor = Monitor(criterion, run, schedule.n_monitored)
+            self._checked = checked_epochs(epochs)
+            self._earliest = schedule.earliest_end(run.n_rows)
+
+    def check(self, run, epoch, losses):
+        """Record an epoch, given the losses of its last batch; return whether to stop.
+
+        Parameters
+        ----------
+        run : Run
+        epoch : int
+        losses : Tensor of shape (M, B)
+        """
+        run.check_finite(losses)
+        monitor, is_checked, value = self._monitor, epoch in self._checked, np.nan
+        if monitor is not None and is_checked and epoch >= self._earliest:
+            value = monitor.judge(run, run.losses(monitor.rows(run)), together=True)
+        self._values.append(float(value))
+        stop = self.history.record(
+            epoch, run.n_updates, losses.shape[1], losses, self._values[-1]
+        )
+        counts = stop or is_checked or epoch == self.epochs
+        state = run.state() if counts or self.recorder is not None else None
+        if self.recorder is not None:
+            self.recorder.put(run.members, *state)
+            self.recorder.end_entry()
+        if counts:
+            self._states[epoch] = state
+            if monitor is not None:
+                self._forget()
+        patience = self.schedule.patience
+        if monitor is not None and self.schedule.is_over(self._values):
+            if epoch < self.epochs:
+                best = f"no better epoch than {best_epoch(self._values)}"
+                self.history.ended_because = f"{best}; patience={patience}"
+            return True
+        return stop
+
+    def _forget(self):
+        """Drop the states that neither count now nor may count later."""
+        now = self.schedule.epochs_until(best_epoch(self._values))
+        early = self.schedule.burn_in * len(self._values)
+        self._states = {
+            e: state for e, state in self._states.items() if e in now or e > early
+        }
+
+    def finish(self, run):
+        """Return the snapshots."""
+        epochs = list(self._states)
+        if self._monitor is not None:
+            epochs = self.schedule.epochs_until(best_epoch(self._values))
+        weights, statistics = zip(*(self._states[e] for e in epochs), strict=True)
+        entries = np.tile(np.array(epochs)[:, None] - 1, len(run.members))
+        return Snapshots(np.stack(weights), np.stack(statistics), entries)
+
+
+class BestOfEach:
+    """Keeps each member at its best check.
 
     Computing a few losses and fitting a mixture to them takes hardly less time than
     doing so for a hundred times as many. Where nobody waits for the outcome of each
@@ -106,102 +160,93 @@ class BestStates:
     ----------
     run : Run
         Before it loses any member.
-    watch : Watch
+    schedule : ODIMSchedule or BestEpochSchedule
+    criterion : str or None
+        One of `CRITERIA`; None means that the latest check is the best one.
     history : History
-    by_time : bool
-        Whether the latest check is the best one, whatever the criterion says.
-
-    Attributes
-    ----------
-    moments : ndarray of int of shape (M,)
-        The epoch or update of each member's best check.
-    stop : bool
-        Whether a callback has asked to end the training.
+    recorder : SnapshotRecorder or None
+        Where to keep the best states after every check.
     """
 
-    def __init__(self, run, watch, history, *, by_time):
-        self.watch = watch
+    def __init__(self, run, schedule, criterion, history, recorder=None):
+        self.schedule = schedule
         self.history = history
-        self.by_time = by_time
-        self.stop = False
+        self.recorder = recorder
+        self.by_time = criterion is None
+        n_monitored = schedule.n_monitored_rows(criterion)
+        self.monitor = Monitor(criterion or "separation", run, n_monitored)
+        n_members = len(run.members)
+        self.updates = np.zeros(n_members, dtype=np.intp)  # of each member's best check
+        self._entries = self.updates.copy()
+        self._n_entries = 0
+        self._criterion = np.full(n_members, -np.inf)
+        self._state = run.state()
         self._held = []
-        past = run.carried
-        if "best_criterion" in past:
-            names = ("criterion", "moments", "weights", "statistics")
-            copies = (past[f"best_{name}"].copy() for name in names)
-            self._criterion, self.moments, *self._state = copies
-        else:
-            n_members = len(run.members)
-            self._criterion = np.full(n_members, -np.inf)
-            self.moments = np.zeros(n_members, dtype=np.intp)
-            self._state = run.state()
+        self._stop = False
 
-    def add(self, run, moment, **entry):
-        """Check the present state of a run.
+    def check(self, run, epoch, losses):
+        """Check the present state of a run; return whether to stop.
 
         Parameters
         ----------
         run : Run
-            With the same members as at the last call of `judge`.
-        moment : int
-            The epoch or update.
-        **entry : dict
-            What else the history records.
+        epoch : int
+        losses : Tensor of shape (M, B)
+            Of the latest batch, before its update.
         """
-        state = run.state()
-        self._held.append((state, self.watch.rows, moment, entry))
-        n_losses = len(run.members) * self.watch.rows.shape[-1]
+        state, rows = run.state(), self.monitor.rows(run)
+        size = losses.shape[1]
+        entry = {"epoch": epoch, "update": run.n_updates, "batch_size": size}
+        self._held.append((state, rows, entry))
+        n_losses = len(run.members) * rows.shape[-1]
         n_bytes = sum(part.nbytes for part in state)
         most = min(MAX_HELD_LOSSES // n_losses, MAX_HELD_BYTES // n_bytes)
-        if self.history.on_entry is not None or not self.watch.judges_by_losses_alone:
+        if self.history.on_entry is not None or self.monitor.criterion == "cohesion":
             most = 1
         if len(self._held) >= most:
             self.judge(run)
+        return self.schedule.drop_members(run, self) or self._stop
 
     def judge(self, run):
         """Judge all checks that are still held."""
         if not self._held:
             return
-        states, rows, _, _ = zip(*self._held, strict=True)
+        states, rows, _ = zip(*self._held, strict=True)
         losses = run.losses_at(states, rows)
-        criteria = self.watch.judge(run, losses if len(losses) > 1 else losses[0])
+        criteria = self.monitor.judge(run, losses if len(losses) > 1 else losses[0])
         criteria = criteria.reshape(len(losses), -1)
         for criterion, own, held in zip(criteria, losses, self._held, strict=True):
-            state, _, moment, entry = held
-            self._offer(run, criterion, moment, state)
-            if run.stages is not None:
-                run.stages.end_stage()
+            state, _, entry = held
+            self._offer(run, criterion, entry["update"], state)
+            if self.recorder is not None:
+                self.recorder.end_entry()
+            self._n_entries += 1
             judged = np.nan if self.by_time else criterion.mean()
-            self.stop |= self.history.record(losses=own, criterion=judged, **entry)
+            self._stop |= self.history.record(losses=own, criterion=judged, **entry)
         self._held.clear()
 
-    def _offer(self, run, criterion, moment, state):
+    def _offer(self, run, criterion, update, state):
         """Keep the members whose criterion is larger than ever before."""
         if self.by_time:
-            criterion = np.full(len(criterion), moment)
+            criterion = np.full(len(criterion), update)
         improved = np.flatnonzero(criterion > self._criterion[run.members])
         winners = run.members[improved]
         self._criterion[winners] = criterion[improved]
-        self.moments[winners] = moment
+        self.updates[winners] = update
+        self._entries[winners] = self._n_entries
         new = [part[improved] for part in state]
         for kept, part in zip(self._state, new, strict=True):
             kept[winners] = part
-        if run.stages is not None and improved.size:
-            run.stages.put(winners, *new)
+        if self.recorder is not None and improved.size:
+            self.recorder.put(winners, *new)
 
     def finish(self, run):
-        """Judge what is held, and leave the best states in the run."""
+        """Judge what is held, and return each member at its best."""
         self.judge(run)
-        run.snapshots = [self._state]
-        run.carried |= {
-            "best_criterion": self._criterion,
-            "best_moments": self.moments,
-            "best_weights": self._state[0],
-            "best_statistics": self._state[1],
-        }
+        return Snapshots(*(part[None] for part in (*self._state, self._entries)))
 
 
-def checkpoint_epochs(until):
+def checked_epochs(until):
     """Return the epochs up to `until` that training can be stopped after.
 
     They get sparser over time: the states of all of them have to be kept for a while,

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import Pipeline
 
-from skim._detectors._base import IMDetector
+from skim._detectors._base import BaseDetector
 from skim._training._criteria import thinned
 from skim._training._history import QUANTILES
 from skim._training._mixture import separation

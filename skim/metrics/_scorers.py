@@ -9,7 +9,7 @@ from sklearn.metrics._scorer import _Scorer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
-from skim._detectors._base import IMDetector
+from skim._detectors._base import BaseDetector
 from skim._training._criteria import (
     excess_mass,
     gradient_cohesion,

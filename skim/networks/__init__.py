@@ -1,9 +1,14 @@
-"""Networks for :class:`skim.NetworkDetector`: plain torch modules to use or to copy."""
+"""Networks of the detectors.
 
+Plain torch modules for :class:`skim.NetworkDetector`, to use or to copy, and the
+settings of the networks that are built into the other detectors.
+"""
+
+from skim._model._networks import AutoencoderConfig, VAEConfig
 from skim.networks._autoencoder import Autoencoder
 from skim.networks._flow import Flow
 from skim.networks._vae import VAE
 
-__all__ = ["VAE", "Autoencoder", "Flow"]
+__all__ = ["VAE", "Autoencoder", "AutoencoderConfig", "Flow", "VAEConfig"]
 
 BUILT_IN = {"flow": Flow, "autoencoder": Autoencoder, "vae": VAE}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skim._detectors._scaling import rms
+from skim._model._scaling import rms
 from skim._utils import evenly_spaced
 
 N_NEIGHBOURS = 50
@@ -15,6 +15,8 @@ SHARE_OUTSIDE = 0.05  # of the values on either side of a range
 FAR_OUT = 3.5  # standard deviations; cells further out are not used to predict others
 MAX_DEVIATION = 6.0  # to which standardised cells are clipped in the linear part
 MAX_LEVELS = 12  # a column with no more frequent values is discrete
+N_MORE_CANDIDATES = 5  # cells looked at beyond those asked for
+ROUNDING = 1e-6  # of scaled values in single precision
 
 
 class CellExpectations:
@@ -221,3 +223,38 @@ class CellExpectations:
             between = (levels[1:] + levels[:-1]) / 2
             values[here] = levels[np.searchsorted(between, values[here])]
         return values
+
+
+def cells_to_blame(expectations, rows, contributions, n_cells):
+    """Return the cells of scaled rows that are most to blame, and their ranges.
+
+    Parameters
+    ----------
+    expectations : CellExpectations
+    rows : ndarray of shape (n, p)
+    contributions : ndarray of shape (n, p)
+        Relative to those of an ordinary row.
+    n_cells : int
+
+    Returns
+    -------
+    cells : dict of str to ndarray of shape (n, n_cells)
+        "column", "expected", "low", "high", "contribution" and "is_outside".
+    """
+    far_out = expectations.far_out(rows.astype(np.float64))
+    order = np.lexsort((-contributions, ~far_out, np.isnan(rows)), axis=1)
+    candidates = order[:, : n_cells + N_MORE_CANDIDATES]
+    expected, low, high = expectations.predict(rows, candidates)
+    values = np.take_along_axis(rows, candidates, axis=1)
+    cells = {
+        "column": candidates,
+        "expected": expected,
+        "low": low,
+        "high": high,
+        "contribution": np.take_along_axis(contributions, candidates, axis=1),
+        "is_outside": (values < low - ROUNDING) | (values > high + ROUNDING),
+    }
+    is_far = np.take_along_axis(far_out, candidates, axis=1) & cells["is_outside"]
+    groups = ~cells["is_outside"], ~is_far, np.isnan(values)  # the last one first
+    order = np.lexsort((-cells["contribution"], *groups), axis=1)[:, :n_cells]
+    return {k: np.take_along_axis(v, order, axis=1) for k, v in cells.items()}

@@ -1,6 +1,5 @@
 """From a table to network inputs of about [0, 1]."""
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,7 +117,6 @@ class InputScaler:
     free = FREE  # how many tails a cell may be out without being far
     constant_tail = MAX_TAIL  # of columns that are constant, in multiples of their size
     column_shares_: Any = None  # of the columns in each input, unless they are the same
-    n_seen_ = 0
 
     def __init__(self, how, *, centred=False, factor=1.0, far_loss=0.0):
         self.how = how
@@ -128,14 +126,8 @@ class InputScaler:
 
     def fit(self, X):
         """Learn the range, mean, standard deviation and tail of each feature."""
-        self.n_seen_ = 0
-        return self.partial_fit(X)
-
-    def partial_fit(self, X):
-        """Learn from more rows. Extreme values are clipped in each part separately."""
-        past = copy.copy(self) if self.n_seen_ else None
         sample = X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
-        self._widen(X, sample, past)
+        self._learn_range(X, sample)
         if self.how == "squash":
             sample = self._to_unit(sample)
             self.center_, tail, varies = _center_and_tail(sample)
@@ -154,58 +146,28 @@ class InputScaler:
         self.n_known_, self.mean_, self.spread_ = moments
         if self.how == "squash":
             longest = np.where(varies, MAX_TAIL * self.spread_, np.inf)
-            tail = np.minimum(tail, longest)
-            self.tail_ = tail  # 0 where nothing is known
-        if past is not None:
-            self._merge(past)
+            self.tail_ = np.minimum(tail, longest)  # 0 where nothing is known
         self.std_ = self.spread_.copy()
         self.std_[self.constant_ | (self.std_ == 0)] = 1.0
-        self.n_seen_ += len(X)
         usual = np.nan_to_num(self.mean_)
         if self.how == "squash":
             usual = np.full(len(usual), 0.0 if self.centred else 0.5)
         self.fill_ = (usual * self.factor).astype(np.float32)
         return self
 
-    def _widen(self, X, sample, past):
+    def _learn_range(self, X, sample):
         # Halves, because the range of float64 data need not be a float64.
         self.half_min_ = np.divide(np.fmin.reduce(X, axis=0), 2, dtype=np.float64)
         self.half_max_ = np.divide(np.fmax.reduce(X, axis=0), 2, dtype=np.float64)
-        if past is not None:
-            self.half_min_ = np.fmin(self.half_min_, past.half_min_)
-            self.half_max_ = np.fmax(self.half_max_, past.half_max_)
         self.half_range_ = self.half_max_ - self.half_min_
         self.half_origin_ = self.half_min_
         if self.how == "squash":  # next to the minimum, ordinary values may be alike
-            origin = _median(np.divide(sample, 2, dtype=np.float64))
-            if past is not None:
-                origin = np.where(past.n_known_ > 0, past.half_origin_, origin)
-            self.half_origin_ = origin
+            self.half_origin_ = _median(np.divide(sample, 2, dtype=np.float64))
         # What varies by no more than rounding is constant; its size is its scale.
         size = np.abs(self.half_min_)
         self.constant_ = self.half_range_ <= 10 * np.finfo(np.float64).eps * size
         scale = np.where(size > 0, size, 1.0)
         self.half_range_[self.constant_] = scale[self.constant_]
-
-    def _merge(self, past):
-        """Merge what past rows showed with what new ones do."""
-        factor = past.half_range_ / self.half_range_
-        shift = (past.half_origin_ - self.half_origin_) / self.half_range_
-        n_past, n_new = past.n_known_, self.n_known_
-        self.n_known_, self.mean_, self.spread_ = _pooled(
-            (n_past, shift + factor * past.mean_, factor * past.spread_),
-            (n_new, self.mean_, self.spread_),
-        )
-        if self.how == "squash":
-            share = n_new / np.maximum(self.n_known_, 1)
-            center, tail = shift + factor * past.center_, factor * past.tail_
-            both = center + share * (self.center_ - center)
-            only_one = [n_new == 0, n_past == 0]
-            self.center_ = np.select(only_one, [center, self.center_], both)
-            both = tail + share * (self.tail_ - tail)
-            no_tail = [self.tail_ == 0, tail == 0]
-            both = np.select(no_tail, [tail, self.tail_], both)
-            self.tail_ = np.select(only_one, [tail, self.tail_], both)
 
     def transform(self, X):
         """Return what the networks see, in single precision."""

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.decomposition import PCA
 
-from skim._detectors._gaps import gap_factor
-from skim._detectors._scaling import FAR_AWAY, FREE, InputScaler, ScaledRows
+from skim._model._gaps import gap_factor
+from skim._model._scaling import FAR_AWAY, FREE, InputScaler, ScaledRows
 from skim._utils import evenly_spaced
 
 MIN_FEATURES = 200  # of a wide table
@@ -52,12 +52,10 @@ class ComponentScaler(InputScaler):
         super().__init__("squash", far_loss=far_loss)
         self.n_components = n_components
 
-    def partial_fit(self, X):
-        """Learn the cells' distribution, and the components from the first rows."""
-        is_first = self.n_seen_ == 0
-        super().partial_fit(X)
-        if is_first:
-            self._learn_components(X)
+    def fit(self, X):
+        """Learn the distribution of the cells, and the components."""
+        super().fit(X)
+        self._learn_components(X)
         self.fill_ = np.zeros_like(self._ends.fill_)  # there are no gaps any more
         return self
 
@@ -100,7 +98,7 @@ class ComponentScaler(InputScaler):
             outside = self._outside(rows.values[odd])
             losses = outside / outside.sum(axis=1, keepdims=True)
             losses *= self.far_loss * beyond[odd, None]
-            # A row must not be rounded by its company.
+            # So that rounding does not depend on the other rows of the batch.
             losses = losses.astype(np.float32)
             row, column = np.nonzero(losses)
             own = odd[row], column, losses[row, column]
@@ -139,7 +137,8 @@ class ComponentScaler(InputScaler):
     def _chunks(self, cells):
         """Yield rows, their deviations, with gaps filled, and what was missing.
 
-        All chunks have the same shape, so that a row is not rounded by its company.
+        All chunks have the same shape, so that a row's values do not depend on the
+        other rows of its batch.
         """
         deviations = np.zeros((CHUNK_ROWS, cells.shape[1]))
         for start in range(0, len(cells), CHUNK_ROWS):

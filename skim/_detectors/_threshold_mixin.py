@@ -1,0 +1,102 @@
+"""From scores to labels and probabilities."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import OutlierMixin
+
+from skim._model._threshold import probability
+
+
+class ThresholdMixin(OutlierMixin):
+    """Mixin for detectors that have `score_samples`, `offset_` and `training_scores_`.
+
+    Rows whose score is below `offset_` are outliers.
+    """
+
+    offset_: float
+    training_scores_: NDArray[np.float64]
+    training_rows_: NDArray[np.intp] | None = None  # all
+
+    @abstractmethod
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Fit the detector."""
+
+    @abstractmethod
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Score rows: the lower, the more abnormal."""
+
+    def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int_]:
+        """Fit the detector and label the training data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training data, outliers included.
+
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            +1 for inliers, -1 for outliers.
+        """
+        self.fit(X, y)
+        if self.training_rows_ is not None:
+            return self.predict(X)
+        return np.where(self.training_scores_ < self.offset_, -1, 1)
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Score rows relative to the threshold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,)
+            ``score_samples(X) - offset_``; negative for outliers.
+        """
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int_]:
+        """Label rows as inliers or outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to label.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            +1 for inliers, -1 for outliers.
+        """
+        return np.where(self.score_samples(X) < self.offset_, -1, 1)
+
+    def outlier_probability(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Map the scores of rows to [0, 1], with one half at the threshold.
+
+        The odds of a row are how much rarer its score is than the threshold, if the
+        scores of the training data fall off exponentially from their median: a row
+        with 0.9 is nine times as rare as one at the threshold. This is a convenient
+        scale, not a calibrated frequency of outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples,)
+            Above one half for outliers, below for inliers.
+        """
+        return probability(self.score_samples(X), self.offset_, self.training_scores_)

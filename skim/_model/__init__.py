@@ -1,0 +1,1 @@
+"""What a fitted detector knows: scaling, networks, threshold, reasons."""

@@ -1,0 +1,350 @@
+"""A fitted model: what a detector has learned, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skim import _nets as nets
+from skim._model._gaps import fill_gaps, gap_factor
+from skim._model._scaling import InputScaler, ScaledRows
+from skim._training._snapshots import SnapshotLog, Snapshots
+from skim._utils import FLOAT32_MAX, finite
+
+
+class Typical(NamedTuple):
+    """What adds up to the loss of an ordinary row.
+
+    Attributes
+    ----------
+    by_input : ndarray of shape (n_inputs,)
+        What each input of the networks adds.
+    by_column : ndarray of shape (n_features,)
+        What each column of the data adds.
+    rest : float
+        What no column accounts for.
+    """
+
+    by_input: np.ndarray
+    by_column: np.ndarray
+    rest: float
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """The networks of a detector, and how rows become their losses.
+
+    Attributes
+    ----------
+    scaler : InputScaler
+        Makes the networks' inputs of rows.
+    network : VAEConfig, AutoencoderConfig or ModuleConfig
+    schedule : ALTBISchedule, ODIMSchedule, BestEpochSchedule or IMBoostSchedule
+        By which the networks were trained.
+    stopping : str or None
+        The criterion for early stopping.
+    device : str
+    noise : ndarray of shape (M, L, K) or None
+        The latent noise that rows are scored with.
+    sample : ndarray of shape (n_sampled, n_features)
+        Rows of the training data that show what is typical.
+    snapshots : Snapshots
+    history : dict of str to ndarray
+        The record of the training run.
+    log : SnapshotLog or None
+        The states after every entry of the history, if they were stored.
+    ranges : ndarray of shape (S, 2, M) or None
+        The minimum and the width of each member's losses on the training data, by
+        snapshot, if losses are normalized.
+    log_ranges : ndarray of shape (T, 2, M) or None
+        The same for every entry of the history.
+    """
+
+    scaler: InputScaler
+    network: Any
+    schedule: Any
+    stopping: str | None
+    device: str
+    noise: np.ndarray | None
+    sample: np.ndarray
+    snapshots: Snapshots
+    history: dict[str, np.ndarray]
+    log: SnapshotLog | None = None
+    ranges: np.ndarray | None = None
+    log_ranges: np.ndarray | None = None
+
+    # Losses --------------------------------------------------------------------
+
+    def losses(self, rows, *, n_threads=1):
+        """Return the losses of rows, averaged over members and snapshots.
+
+        Parameters
+        ----------
+        rows : iterable of (slice, ScaledRows)
+            A `ScaledTable`, or blocks of one.
+        n_threads : int, default=1
+
+        Returns
+        -------
+        losses : ndarray of shape (n,)
+        """
+        n_snapshots, n_members = self.snapshots.weights.shape[:2]
+        found = []
+        for _, part in rows:
+            total = np.zeros(len(part.values))
+            for losses in self.by_snapshot(part.values, n_threads):
+                total += sum(losses)  # in the same order whatever the other rows
+            found.append(self.completed(total / (n_snapshots * n_members), part))
+        return np.concatenate(found)
+
+    def losses_by_member(self, rows, *, n_threads=1):
+        """Return the losses of rows under each member alone, of shape (M, n)."""
+        found = []
+        for _, part in rows:
+            by_snapshot = self.by_snapshot(part.values, n_threads)
+            own = sum(by_snapshot, np.zeros(())) / len(self.snapshots.weights)
+            found.append([self.completed(losses, part) for losses in own])
+        return np.concatenate(found, axis=1)
+
+    def by_snapshot(self, values, n_threads=1):
+        """Yield the losses of scaled rows, (M, n), missing cells adding nothing."""
+        snapshots = self.snapshots
+        state = snapshots.weights, snapshots.statistics, self.noise
+        for s, losses in enumerate(
+            nets.snapshot_losses(
+                self.shape, *state, values, device=self.device, n_threads=n_threads
+            )
+        ):
+            yield losses if self.ranges is None else rescaled(losses, self.ranges[s])
+
+    def completed(self, losses, rows):
+        """Add to the losses of known cells what missing and far cells account for."""
+        if rows.missing is not None:
+            typical = self.typical.by_column, self.typical.rest
+            losses = fill_gaps(losses, rows.missing, *typical, self._n_known_columns)
+        if rows.far is not None:
+            row, _, far = rows.far
+            far = np.bincount(row, far, minlength=len(losses))
+            losses = losses + self._loss_unit * far
+        return losses
+
+    @property
+    def _n_known_columns(self):
+        return (self.scaler.n_known_ > 0).sum()
+
+    @property
+    def _loss_unit(self):
+        """What a loss of 1 is worth after normalization."""
+        return 1.0 if self.ranges is None else np.mean(1 / self.ranges[:, 1])
+
+    @cached_property
+    def shape(self):
+        """The shape of the network, which scores rows."""
+        return self.network.shape(self.scaler)
+
+    def __getstate__(self):
+        """Leave out what is cached: a shape may hold a module."""
+        names = self.__dataclass_fields__
+        return {name: getattr(self, name) for name in names}
+
+    # Contributions -------------------------------------------------------------
+
+    @cached_property
+    def typical(self):
+        """What adds up to the loss of an ordinary row of the training data."""
+        with nets.compute():
+            values = self.scaler.scale(self.sample).values
+            losses, terms = self._losses_and_terms(values)
+        n_known = np.maximum((~np.isnan(values)).sum(axis=0), 1)
+        by_input = terms.sum(axis=0) / n_known  # 0 where missing
+        shares = self.scaler.column_shares_
+        by_column = by_input if shares is None else by_input @ shares
+        rest = float(np.median(losses - terms.sum(axis=1)))
+        return Typical(by_input, by_column, rest)
+
+    def contributions(self, table, *, n_threads=1):
+        """Split the losses of rows over their cells, missing and far ones included.
+
+        A missing cell contributes what its column does in an ordinary row.
+
+        Parameters
+        ----------
+        table : ScaledTable
+        n_threads : int, default=1
+
+        Returns
+        -------
+        contributions : ndarray of shape (n, n_features)
+        """
+        found = np.empty(table.X.shape)
+        with nets.compute():
+            for block, part in table:
+                _, terms = self._losses_and_terms(part.values, n_threads)
+                found[block] = self._over_cells(terms, part, table.X[block])
+        return found
+
+    def _losses_and_terms(self, values, n_threads=1):
+        """Return the losses of scaled rows, and what each input adds to them."""
+        snapshots = self.snapshots
+        weights = np.ones(snapshots.weights.shape[:2], dtype=np.float32)
+        if self.ranges is not None:
+            weights /= self.ranges[:, 1].astype(np.float32)
+        total, terms = np.zeros(len(values)), np.zeros(values.shape)
+        state = snapshots.weights, snapshots.statistics, self.noise
+        how = {"device": self.device, "n_threads": n_threads}
+        by_snapshot = nets.snapshot_losses(
+            self.shape, *state, values, member_weights=weights, **how
+        )
+        for s, (losses, own_terms) in enumerate(by_snapshot):
+            if self.ranges is not None:
+                losses = rescaled(losses, self.ranges[s])
+            total += sum(losses)
+            terms += own_terms
+        return total / weights.size, finite(terms / weights.size, nan=FLOAT32_MAX)
+
+    def _over_cells(self, terms, rows, X):
+        """Split what the inputs add to the losses of rows over their cells."""
+        typical = self.typical
+        if self.scaler.column_shares_ is not None:
+            terms = self.scaler.over_columns(terms, typical.by_input, X)
+        if rows.missing is not None:
+            factor = gap_factor(rows.missing, self._n_known_columns)
+            has_gaps = rows.missing.any(axis=1)
+            excess = np.where(rows.missing, 0.0, terms - typical.by_column)
+            filled = typical.by_column + excess * factor[:, None]
+            terms = np.where(has_gaps[:, None], filled, terms)
+        if rows.far is not None:
+            row, column, losses = rows.far
+            np.add.at(terms, (row, column), self._loss_unit * losses)
+        return finite(terms, nan=FLOAT32_MAX)
+
+    def gradient_products(self, values):
+        """Return the inner products, (M, n, n), of the gradients of rows' losses.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, n_inputs)
+            Scaled rows.
+        """
+        snapshots = self.snapshots
+        state = (
+            np.ascontiguousarray(values.T),
+            snapshots.weights[-1],
+            snapshots.statistics[-1],
+            self.noise,
+        )
+        device = nets.device_or_cpu(self.device)
+        with nets.compute():
+            x, weights, statistics, noise = (
+                nets.as_tensor(part, device) for part in state
+            )
+            products = nets.gradient_products(self.shape, weights, statistics, x, noise)
+        return products.cpu().numpy().astype(np.float64)
+
+    # Earlier in training -------------------------------------------------------
+
+    def at(self, epoch):
+        """Return the model as a training run of `epoch` epochs would have left it."""
+        entries = self.history["epoch"]
+        return self._at_entry(int(np.searchsorted(entries, epoch, side="right")) - 1)
+
+    def with_state(self, state, members=slice(None)):
+        """Return the model with one state of some members as its only snapshot."""
+        weights, statistics = (part[None] for part in state)
+        noise = None if self.noise is None else self.noise[members]
+        entries = np.zeros(weights.shape[:2], dtype=np.intp)
+        snapshots = Snapshots(weights, statistics, entries)
+        return replace(self, snapshots=snapshots, noise=noise, ranges=None, log=None)
+
+    def normalized(self, rows):
+        """Return the model with the ranges of the losses of the training data.
+
+        Parameters
+        ----------
+        rows : iterable of (slice, ScaledRows)
+        """
+        if not self.schedule.normalize_losses:
+            return self
+        model = replace(self, ranges=self.loss_ranges(rows))
+        if self.log is None:
+            return model
+        every = replace(self, snapshots=self.log.take(np.arange(len(self.log.index))))
+        return replace(model, log_ranges=every.loss_ranges(rows))
+
+    def loss_ranges(self, rows):
+        """Return the minimum and the width of each member's losses, by snapshot."""
+        low, high = np.inf, -np.inf
+        for _, part in rows:
+            losses = list(self.by_snapshot(part.values))
+            low = np.minimum(low, np.min(losses, axis=2))
+            high = np.maximum(high, np.max(losses, axis=2))
+        width = np.where(high > low, high - low, 1.0)
+        return np.stack([low, width], axis=1)
+
+    def _at_entry(self, entry):
+        """Return the model as if training had ended with an entry of the history."""
+        counted = self._counted(entry)
+        history = {name: column[: entry + 1] for name, column in self.history.items()}
+        return replace(
+            self,
+            snapshots=self.log.take(counted),
+            history=history,
+            log=None,
+            ranges=None if self.log_ranges is None else self.log_ranges[counted],
+            log_ranges=None,
+        )
+
+    def _counted(self, entry):
+        """Return the entries whose states count if training ends with one of them."""
+        entries = self.snapshots.entries
+        if entry == len(self.log.index) - 1 and (entries == entries[:, :1]).all():
+            return entries[:, 0].tolist()
+        criterion = self.history["criterion"][: entry + 1]
+        return self.schedule.counted_entries(criterion, self.stopping is not None)
+
+    def staged_losses(self, rows, entries=None):
+        """Yield the losses of rows as if training had ended with each entry.
+
+        Every state is scored once, however many entries count it.
+
+        Parameters
+        ----------
+        rows : list of (slice, ScaledRows)
+        entries : iterable of int, default=None
+            In ascending order; all by default.
+        """
+        index = self.log.index
+        totals: dict[int, np.ndarray] = {}
+        for entry in range(len(index)) if entries is None else entries:
+            counted = self._counted(entry)
+            for k in counted:
+                if k in totals:
+                    continue
+                if k - 1 in totals and np.array_equal(index[k], index[k - 1]):
+                    totals[k] = totals[k - 1]
+                else:
+                    totals[k] = self._total_losses(k, rows)
+            # Later entries never look back further than this one.
+            totals = {k: total for k, total in totals.items() if k >= counted[0]}
+            total = sum(totals[k] for k in counted)
+            losses = total / (len(counted) * index.shape[1])
+            earlier = self._at_entry(entry)
+            for block, part in rows:
+                losses[block] = earlier.completed(losses[block], part)
+            yield losses
+
+    def _total_losses(self, entry, rows):
+        """Return the losses of rows, summed over the members, after one entry."""
+        ranges = None if self.log_ranges is None else self.log_ranges[[entry]]
+        then = replace(self, snapshots=self.log.take([entry]), ranges=ranges)
+        parts = [next(then.by_snapshot(part.values)) for _, part in rows]
+        return sum(np.concatenate(parts, axis=1))
+
+
+def rescaled(losses, ranges):
+    """Map each member's losses, of shape (M, n), from its range to [0, 1]."""
+    low, width = ranges
+    return (losses - low[:, None]) / width[:, None]

@@ -1,0 +1,186 @@
+"""Which network a detector trains, and how its inputs are scaled."""
+
+import pickle
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+
+from skim import _nets as nets
+from skim._model._components import MAX_COMPONENTS, MIN_FEATURES, ComponentScaler
+from skim._model._scaling import InputScaler
+from skim._utils import Parameters, hidden_and_latent_widths
+
+# Loss of a cell per length of its column's tail beyond the tail: about that of half the
+# range of a squashed column, under the smallest variance that a network can have.
+FAR_LOSS = 50.0
+
+ACTIVATIONS = ("tanh", "relu", "sigmoid", "identity")
+SCALINGS = ("squash", "minmax")
+
+
+@dataclass(kw_only=True)
+class VAEConfig(Parameters):
+    """Settings of the stacked variational autoencoder.
+
+    Parameters
+    ----------
+    n_importance : int, default=1
+        Number of latent codes drawn per row and update. With 1, rows are scored
+        at the mean of their code.
+
+    max_width : int, default=128
+        Largest width of the networks. Up to this limit, their first block has 32
+        units for fewer than 100 features, 128 for fewer than 400, 256 for fewer than
+        1500 and 512 beyond; the second block has half and the latent code a
+        quarter of that.
+
+    n_components : int, "auto" or None, default="auto"
+        Largest number of principal components that the networks see instead of the
+        features; there is at most one for every three rows. "auto" means 128 for
+        tables of 200 or more features, and None for narrower ones; None disables the
+        reduction. Components are min-max scaled, whatever `scaling` is.
+
+    scaling : {"squash", "minmax"}, default="squash"
+        How features are scaled. "squash" maps standardised values z to
+        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1]. With
+        "squash", a cell far from all others of its column adds its distance to the
+        loss, which squashing would hide.
+
+    Examples
+    --------
+    >>> from skim import ALTBIDetector
+    >>> from skim.networks import VAEConfig
+    >>> detector = ALTBIDetector(network=VAEConfig(n_importance=10))
+    """
+
+    n_importance: int = 1
+    max_width: int = 128
+    n_components: int | str | None = "auto"
+    scaling: str = "squash"
+
+    def validate(self, n_features):
+        """Raise if a parameter is out of its limits."""
+        self.check("n_importance", Integral, 1)
+        self.check("max_width", Integral, 8)
+        if self.n_components not in ("auto", None):
+            self.check("n_components", Integral, 1)
+        check_choice("scaling", self.scaling, SCALINGS)
+
+    def scaler(self, n_features):
+        """Return what scales the features for the network."""
+        n_components = self.n_components
+        if n_components == "auto":
+            n_components = MAX_COMPONENTS if n_features >= MIN_FEATURES else None
+        if n_components is None:
+            return InputScaler(self.scaling, far_loss=FAR_LOSS)
+        return ComponentScaler(n_components, far_loss=FAR_LOSS)
+
+    def shape(self, scaler):
+        """Return the shape of the network for the inputs of a fitted scaler."""
+        max_width, n_inputs = self.max_width, len(scaler.fill_)
+        if isinstance(scaler, ComponentScaler):
+            max_width = min(max_width, MAX_COMPONENTS // 2)
+        *hidden, n_latent = hidden_and_latent_widths(n_inputs, max_width)
+        return nets.VAEShape(
+            n_inputs, hidden, n_latent, self.n_importance, fill=scaler.fill_
+        )
+
+
+@dataclass(kw_only=True)
+class AutoencoderConfig(Parameters):
+    r"""Settings of the autoencoder with one hidden layer, :math:`A\,\phi(W x)`.
+
+    Parameters
+    ----------
+    hidden_units : int, default=8
+        Number of hidden units.
+
+    activation : {"tanh", "relu", "sigmoid", "identity"}, default="tanh"
+        The function :math:`\phi`.
+
+    train_decoder : bool, default=True
+        Whether :math:`A` is trained along with :math:`W`. The theorem keeps it
+        fixed.
+
+    scaling : {"squash", "minmax"}, default="squash"
+        How features are scaled. "squash" maps standardised values z to
+        ``tanh(z / 3)``, "minmax" the training range to [0, 1]. Both are then divided
+        by the square root of the number of features, so that no training row is
+        longer than 1. With "squash", a cell far from all others of its column adds
+        its distance to the loss, which squashing would hide.
+    """
+
+    hidden_units: int = 8
+    activation: str = "tanh"
+    train_decoder: bool = True
+    scaling: str = "squash"
+
+    def validate(self, n_features):
+        """Raise if a parameter is out of its limits."""
+        self.check("hidden_units", Integral, 1)
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("scaling", self.scaling, SCALINGS)
+
+    def scaler(self, n_features):
+        """Return what scales the features for the network."""
+        # Without biases, a row at the origin is always reconstructed, so the origin
+        # should be an ordinary row.
+        # A far cell costs the squared error of a saturated cell for each tail's length.
+        return InputScaler(
+            self.scaling, centred=True, factor=n_features**-0.5, far_loss=1 / n_features
+        )
+
+    def shape(self, scaler):
+        """Return the shape of the network for the inputs of a fitted scaler."""
+        return nets.AutoencoderShape(
+            len(scaler.fill_),
+            self.hidden_units,
+            self.activation,
+            self.train_decoder,
+            fill=scaler.fill_,
+        )
+
+
+@dataclass(kw_only=True)
+class ModuleConfig(Parameters):
+    """A torch module as a detector's network.
+
+    Parameters
+    ----------
+    network : str or callable
+        The name of a network in :mod:`skim.networks`, or what makes a module.
+
+    scaling : {"squash", "minmax"}, default="squash"
+        How features are scaled, as in :class:`VAEConfig`.
+    """
+
+    network: str | Callable
+    scaling: str = "squash"
+
+    def validate(self, n_features):
+        """Raise if the module cannot be trained; warn if it cannot be pickled."""
+        check_choice("scaling", self.scaling, SCALINGS)
+        nets.check_module(nets.ModuleShape(self.network, n_features))
+        try:
+            pickle.dumps(self.network)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            warnings.warn(
+                f"pickle cannot store network={self.network!r}, nor this detector; "
+                "define the network at the top level of a module.",
+                stacklevel=5,
+            )
+
+    def scaler(self, n_features):
+        """Return what scales the features for the network."""
+        return InputScaler(self.scaling, far_loss=FAR_LOSS)
+
+    def shape(self, scaler):
+        """Return the shape of the network for the inputs of a fitted scaler."""
+        return nets.ModuleShape(self.network, len(scaler.fill_), fill=scaler.fill_)
+
+
+def check_choice(name, value, choices):
+    """Raise unless a value is one of some strings."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {choices}, not {value!r}.")

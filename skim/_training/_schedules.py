@@ -1,0 +1,371 @@
+"""Schedules: how networks are updated, and which of their snapshots count.
+
+A schedule says which optimiser takes the steps, how large the batches are, which rows
+of them count, when the training run is checked, and which snapshots rows are scored
+with. It knows neither the networks nor the stopping criteria.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+
+import numpy as np
+
+from skim import _nets as nets
+from skim._training._stopping import (
+    BestOfEach,
+    CommonEpochs,
+    best_epoch,
+    checked_epochs,
+)
+from skim._utils import Parameters, evenly_spaced
+
+# What `min_epochs="auto"` waits for: this many epochs or passes over the rows.
+MIN_EPOCHS = 25
+MIN_PASSES = 50
+
+MAX_UPDATES_BETWEEN_CHECKS = 10  # of ODIM
+
+
+@dataclass(kw_only=True)
+class ALTBISchedule(Parameters):
+    """Truncated losses, growing batches and snapshots of the later epochs.
+
+    After a few epochs, only the rows with the smaller losses of each batch train the
+    networks, and the batches grow. With a stopping criterion, all members are stopped
+    together, and rows are scored with snapshots up to the best epoch.
+
+    Parameters
+    ----------
+    learning_rate : float, default=3e-3
+        Step size of Adam.
+
+    weight_decay : float, default=5e-7
+        L2 penalty of Adam.
+
+    updates_per_epoch : int, default=5
+        Number of updates per epoch, whatever the number of rows.
+
+    batch_size : int, default=128
+        Rows per batch until truncation begins.
+
+    batch_growth : float, default=1.03
+        Factor by which the batch grows in every epoch after that.
+
+    max_batch_size : int, default=256
+        Largest batch.
+
+    truncate_after : int, default=3
+        Number of epochs after which truncation and the growth of the batches begin.
+
+    keep_quantile : float, default=0.92
+        Share of each batch, the rows with the smaller losses, that trains the
+        networks once truncation has begun.
+
+    min_epochs : int or "auto", default="auto"
+        The first epoch that the stopping criterion may choose. Losses say little
+        before. "auto" is 25, or the epoch by which rows have been seen 50 times on
+        average, if that comes first, as in small tables; but always later than
+        `truncate_after`.
+
+    patience : float or None, default=2.5
+        Training stops after `patience` times as many epochs as the best epoch so far.
+        With 2.5 and a best epoch of 30, that is after epoch 75, unless a better epoch
+        is found by then. None trains for all epochs.
+
+    burn_in : float, default=0.4
+        Share of the epochs, up to the best one, before the first snapshot.
+
+    n_snapshots : int, default=11
+        Number of evenly spaced snapshots that rows are scored with; at most this
+        many with early stopping. The last one is the best epoch.
+
+    normalize_losses : bool, default=False
+        Whether to scale the losses of each snapshot to [0, 1], by their range on
+        the training data, before they are averaged.
+
+    Examples
+    --------
+    >>> from skim import ALTBIDetector
+    >>> from skim.schedules import ALTBISchedule
+    >>> ALTBIDetector(schedule=ALTBISchedule(keep_quantile=0.8))
+    ALTBIDetector(schedule=ALTBISchedule(keep_quantile=0.8))
+    """
+
+    learning_rate: float = 3e-3
+    weight_decay: float = 5e-7
+    updates_per_epoch: int = 5
+    batch_size: int = 128
+    batch_growth: float = 1.03
+    max_batch_size: int = 256
+    truncate_after: int = 3
+    keep_quantile: float = 0.92
+    min_epochs: int | str = "auto"
+    patience: float | None = 2.5
+    burn_in: float = 0.4
+    n_snapshots: int = 11
+    normalize_losses: bool = False
+
+    n_monitored = 1024  # rows whose losses tell when to stop
+    entries_are_epochs = True
+
+    def validate(self, epochs, stopping):
+        """Raise if a parameter is out of its limits."""
+        self.check("learning_rate", Real, np.finfo(float).tiny)
+        self.check("weight_decay", Real, 0)
+        self.check("updates_per_epoch", Integral, 1)
+        self.check("batch_size", Integral, 2)
+        self.check("batch_growth", Real, 1)
+        self.check("max_batch_size", Integral, 2)
+        self.check("truncate_after", Integral, 0)
+        self.check("keep_quantile", Real, np.finfo(float).tiny, 1)
+        if self.min_epochs != "auto":
+            self.check("min_epochs", Integral, 1)
+        if self.patience is not None:
+            self.check("patience", Real, np.nextafter(1, 2))
+        self.check("burn_in", Real, 0, np.nextafter(1, 0))
+        self.check("n_snapshots", Integral, 1)
+
+    def optimiser(self, weights):
+        """Return what updates the weights."""
+        return nets.Adam(
+            weights, learning_rate=self.learning_rate, weight_decay=self.weight_decay
+        )
+
+    def selection(self, run, criterion, epochs, history, recorder):
+        """Return what chooses the snapshots of a run."""
+        return CommonEpochs(run, self, criterion, epochs, history, recorder)
+
+    def updates_in_epoch(self, n_rows):
+        """Return the number of updates per epoch."""
+        return self.updates_per_epoch
+
+    def is_check(self, update, n_rows):
+        """Whether the run is checked after an update of an epoch, counted from 1."""
+        return update == self.updates_per_epoch
+
+    def start(self, run, epochs):
+        """Return the function that takes the steps of a run."""
+        return self.update
+
+    def update(self, run, epoch):
+        """Take one step of an epoch, counted from 1; return the losses of the batch."""
+        weigh = None
+        if epoch > self.truncate_after and self.keep_quantile < 1:
+            weigh = partial(nets.low_loss_weights, quantile=self.keep_quantile)
+        return run.update(self.batch_size_of(epoch), weigh)
+
+    def batch_size_of(self, epoch):
+        """Return the batch size of an epoch, counted from 1."""
+        limit = max(self.max_batch_size, self.batch_size)
+        n_growths = max(epoch - 1 - self.truncate_after, 0)
+        if n_growths * math.log(self.batch_growth) > math.log(limit / self.batch_size):
+            return limit
+        return int(self.batch_size * self.batch_growth**n_growths)
+
+    def earliest_end(self, n_rows):
+        """Return the first epoch that the stopping criterion may choose."""
+        if self.min_epochs != "auto":
+            return self.min_epochs
+        n_seen = 0
+        for epoch in range(1, MIN_EPOCHS + 1):
+            n_seen += self.updates_per_epoch * min(self.batch_size_of(epoch), n_rows)
+            if n_seen >= MIN_PASSES * n_rows:
+                break
+        return max(epoch, self.truncate_after + 1)
+
+    def is_over(self, criterion):
+        """Whether training has waited long enough for a better epoch than the best."""
+        if self.patience is None or np.isnan(criterion).all():
+            return False
+        return len(criterion) >= self.patience * best_epoch(criterion)
+
+    def late_epochs(self, epochs):
+        """Return the epochs whose snapshots count if there is no criterion."""
+        first = min(round(self.burn_in * epochs) + 1, epochs)
+        n_snapshots = min(self.n_snapshots, epochs - first + 1)
+        if n_snapshots == 1:
+            return [epochs]
+        return np.linspace(first, epochs, n_snapshots).round().astype(int).tolist()
+
+    def epochs_until(self, best):
+        """Return the epochs whose snapshots count if `best` is the best one."""
+        epochs = sorted({*checked_epochs(best), best})
+        epochs = [epoch for epoch in epochs if epoch > self.burn_in * best]
+        if self.n_snapshots == 1:
+            return [best]
+        return [epochs[i] for i in evenly_spaced(len(epochs), self.n_snapshots)]
+
+    def counted_entries(self, criterion, is_stopped):
+        """Return the entries whose snapshots count if training ends with the last one.
+
+        Parameters
+        ----------
+        criterion : ndarray of shape (n_entries,)
+            As in the history.
+        is_stopped : bool
+            Whether there is a stopping criterion.
+        """
+        if is_stopped:
+            epochs = self.epochs_until(best_epoch(criterion))
+        else:
+            epochs = self.late_epochs(len(criterion))
+        return [epoch - 1 for epoch in epochs]
+
+
+@dataclass(kw_only=True)
+class ODIMSchedule(Parameters):
+    """Small batches and frequent checks; each member stops at its best.
+
+    Parameters
+    ----------
+    learning_rate : float, default=1e-3
+        Step size of Adam.
+
+    weight_decay : float, default=5e-7
+        L2 penalty of Adam.
+
+    batch_size : int, default=64
+        Rows per batch.
+
+    patience_updates : int, default=300
+        A member stops after this many updates without a new best check.
+    """
+
+    learning_rate: float = 1e-3
+    weight_decay: float = 5e-7
+    batch_size: int = 64
+    patience_updates: int = 300
+
+    n_monitored = 256  # rows whose losses are judged, unless those of the batch are
+    normalize_losses = False
+    entries_are_epochs = False
+
+    def validate(self, epochs, stopping):
+        """Raise if a parameter is out of its limits."""
+        self.check("learning_rate", Real, np.finfo(float).tiny)
+        self.check("weight_decay", Real, 0)
+        self.check("batch_size", Integral, 2)
+        self.check("patience_updates", Integral, 1)
+
+    optimiser = ALTBISchedule.optimiser
+    start = ALTBISchedule.start
+
+    def selection(self, run, criterion, epochs, history, recorder):
+        """Return what chooses the snapshots of a run."""
+        return BestOfEach(run, self, criterion, history, recorder)
+
+    def n_monitored_rows(self, criterion):
+        """Return the number of rows to judge, None for those of the latest batch."""
+        return None if criterion in ("separation", None) else self.n_monitored
+
+    def updates_in_epoch(self, n_rows):
+        """Return the number of updates per epoch: one pass over the rows."""
+        return max(n_rows // self.batch_size, 1)
+
+    def is_check(self, update, n_rows):
+        """Whether the run is checked after an update of an epoch, counted from 1."""
+        return update % self._check_every(n_rows) == 0
+
+    def _check_every(self, n_rows):
+        return min(MAX_UPDATES_BETWEEN_CHECKS, self.updates_in_epoch(n_rows))
+
+    def update(self, run, epoch):
+        """Take one step; return the losses of the batch."""
+        return run.update(self.batch_size)
+
+    def drop_members(self, run, best):
+        """Stop members that have not improved for long; return whether all have.
+
+        Parameters
+        ----------
+        run : Run
+        best : BestOfEach
+        """
+        check_every = self._check_every(run.n_rows)
+        patience = check_every * math.ceil(self.patience_updates / check_every)
+        if (run.n_updates - best.updates[run.members]).max() >= patience:
+            best.judge(run)
+        hopeful = run.n_updates - best.updates[run.members] < patience
+        if not hopeful.any():
+            patience = f"patience_updates={self.patience_updates}"
+            best.history.ended_because = f"no member improved; {patience}"
+            return True
+        if not hopeful.all():
+            run.select(hopeful)
+        return False
+
+    def counted_entries(self, criterion, is_stopped):
+        """Return the only entry whose snapshots count: the last one."""
+        return [len(criterion) - 1]
+
+
+@dataclass(kw_only=True)
+class BestEpochSchedule(Parameters):
+    """Batches of one size; each member is kept at its best epoch.
+
+    Parameters
+    ----------
+    learning_rate : float, default=1e-3
+        Step size of the optimiser.
+
+    updates_per_epoch : int or None, default=5
+        Number of updates per epoch. None means one pass over the data.
+
+    batch_size : int or None, default=500
+        Rows per batch. None means all rows.
+
+    solver : {"adam", "gd"}, default="adam"
+        The optimiser: Adam on the mean loss of a batch, or plain gradient descent
+        on half the sum of the losses, as in the theorem.
+    """
+
+    learning_rate: float = 1e-3
+    updates_per_epoch: int | None = 5
+    batch_size: int | None = 500
+    solver: str = "adam"
+
+    n_monitored = 256  # rows whose losses are judged
+    normalize_losses = False
+    entries_are_epochs = True
+
+    def validate(self, epochs, stopping):
+        """Raise if a parameter is out of its limits."""
+        self.check("learning_rate", Real, np.finfo(float).tiny)
+        for name in ("updates_per_epoch", "batch_size"):
+            if getattr(self, name) is not None:
+                self.check(name, Integral, 1)
+        if self.solver not in ("adam", "gd"):
+            raise ValueError(f"solver must be 'adam' or 'gd', not {self.solver!r}.")
+
+    def optimiser(self, weights):
+        """Return what updates the weights."""
+        optimiser = nets.Adam if self.solver == "adam" else nets.GradientDescent
+        return optimiser(weights, learning_rate=self.learning_rate)
+
+    start = ALTBISchedule.start
+    selection = ODIMSchedule.selection
+    counted_entries = ODIMSchedule.counted_entries
+
+    def n_monitored_rows(self, criterion):
+        """Return the number of rows to judge."""
+        return self.n_monitored
+
+    def updates_in_epoch(self, n_rows):
+        """Return the number of updates per epoch."""
+        size = min(self.batch_size or n_rows, n_rows)
+        return self.updates_per_epoch or n_rows // size
+
+    def is_check(self, update, n_rows):
+        """Whether the run is checked after an update of an epoch, counted from 1."""
+        return update == self.updates_in_epoch(n_rows)
+
+    def update(self, run, epoch):
+        """Take one step; return the losses of the batch."""
+        weigh = nets.half_sum if self.solver == "gd" else None
+        return run.update(self.batch_size, weigh)
+
+    def drop_members(self, run, best):
+        """Stop no member before the last epoch."""
+        return False
