@@ -167,6 +167,7 @@ class BaseDetector(
                 stopping=self.stopping,
                 device=device,
                 noise=None if run.noise is None else run.noise.cpu().numpy(),
+                training_rows=training_rows,
                 sample=X[evenly_spaced(len(X), N_TYPICAL_ROWS)],
                 snapshots=Snapshots(*(np.empty((0, n_members)) for _ in range(3))),
                 history={},
@@ -202,7 +203,7 @@ class BaseDetector(
             model = replace(
                 model, snapshots=snapshots, log=log, history=history.columns()
             ).normalized(rows)
-            set_fitted(self, model, rows, checked, training_rows, n_threads)
+            set_fitted(self, model, rows, checked, n_threads)
         callbacks.end()
         return self
 
@@ -272,6 +273,11 @@ class BaseDetector(
         return self.model_.history
 
     @property
+    def training_rows_(self) -> NDArray[np.intp] | None:
+        """The rows of a large table that were used."""
+        return self.model_.training_rows
+
+    @property
     def device_(self) -> str:
         """The device that was used."""
         return self.model_.device
@@ -296,7 +302,7 @@ class BaseDetector(
         scores : ndarray of shape (n_samples,)
             The negated loss of each row, averaged over the members and the snapshots.
         """
-        rows = self._table(X)
+        rows = scaled_table(self, X)
         with nets.compute():
             losses = self.model_.losses(rows, n_threads=effective_n_jobs(self.n_jobs))
         return finite(-losses, nan=-FLOAT32_MAX)
@@ -317,7 +323,7 @@ class BaseDetector(
             One array for each entry of `history_`: what `score_samples` would return
             had training ended there. The last one is `score_samples(X)`.
         """
-        rows = self._table(X).kept()
+        rows = scaled_table(self, X).kept()
         if self.model_.log is None:
             raise ValueError(
                 "The snapshots of the training run were not stored; set "
@@ -348,12 +354,7 @@ class BaseDetector(
             The scaled features, or the principal components of a wide table; NaN in
             missing cells.
         """
-        return self._table(X).values()
-
-    def _table(self, X, **how):
-        """Validate new rows, to be scaled for the networks."""
-        check_is_fitted(self)
-        return ScaledTable(self.model_.scaler, _validated(self, X, **how))
+        return scaled_table(self, X).values()
 
     # Explaining ----------------------------------------------------------------
 
@@ -384,7 +385,7 @@ class BaseDetector(
             normalization of the losses account for (none in
             :class:`IMAutoencoderDetector`).
         """
-        table = self._table(X)
+        table = scaled_table(self, X)
         n_threads = effective_n_jobs(self.n_jobs)
         contributions = self.model_.contributions(table, n_threads=n_threads)
         if relative:
@@ -423,7 +424,7 @@ class BaseDetector(
             "is_outside": whether the value is outside of its range.
         """
         pd = import_pandas("reasons needs pandas: pip install pandas")
-        table = self._table(X, dtype=np.float64)
+        table = scaled_table(self, X, dtype=np.float64)
         scaler, (n_rows, n_features) = self.model_.scaler, table.X.shape
         contributions = self.model_.contributions(
             table, n_threads=effective_n_jobs(self.n_jobs)
@@ -464,7 +465,13 @@ class BaseDetector(
         )
 
 
-def set_fitted(detector, model, rows, checked, training_rows=None, n_threads=1):
+def scaled_table(detector, X, **checks):
+    """Validate new rows, to be scaled for the networks of a fitted detector."""
+    check_is_fitted(detector)
+    return ScaledTable(detector.model_.scaler, _validated(detector, X, **checks))
+
+
+def set_fitted(detector, model, rows, checked, n_threads=1):
     """Set the attributes of a fitted detector, the only place that does.
 
     Parameters
@@ -476,8 +483,6 @@ def set_fitted(detector, model, rows, checked, training_rows=None, n_threads=1):
         The training data.
     checked : BaseDetector
         Has the number and the names of the features.
-    training_rows : ndarray of int or None, default=None
-        Which rows of a large table were used.
     n_threads : int, default=1
     """
     scores = -model.losses(rows, n_threads=n_threads)
@@ -486,7 +491,6 @@ def set_fitted(detector, model, rows, checked, training_rows=None, n_threads=1):
     offset = threshold(scores, detector.contamination)
     detector.model_ = model
     detector.training_scores_ = scores
-    detector.training_rows_ = training_rows
     detector.offset_ = offset
     detector.n_features_in_ = checked.n_features_in_
     if hasattr(checked, "feature_names_in_"):

@@ -20,7 +20,6 @@ class ThresholdMixin(OutlierMixin):
 
     offset_: float
     training_scores_: NDArray[np.float64]
-    training_rows_: NDArray[np.intp] | None = None  # all
 
     @abstractmethod
     def fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -47,7 +46,7 @@ class ThresholdMixin(OutlierMixin):
             +1 for inliers, -1 for outliers.
         """
         self.fit(X, y)
-        if self.training_rows_ is not None:
+        if getattr(self, "training_rows_", None) is not None:
             return self.predict(X)
         return np.where(self.training_scores_ < self.offset_, -1, 1)
 

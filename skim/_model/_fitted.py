@@ -49,6 +49,8 @@ class FittedModel:
     device : str
     noise : ndarray of shape (M, L, K) or None
         The latent noise that rows are scored with.
+    training_rows : ndarray of int or None
+        The rows of a large table that were used; None for all.
     sample : ndarray of shape (n_sampled, n_features)
         Rows of the training data that show what is typical.
     snapshots : Snapshots
@@ -69,6 +71,7 @@ class FittedModel:
     stopping: str | None
     device: str
     noise: np.ndarray | None
+    training_rows: np.ndarray | None
     sample: np.ndarray
     snapshots: Snapshots
     history: dict[str, np.ndarray]
@@ -248,8 +251,12 @@ class FittedModel:
 
     def at(self, epoch):
         """Return the model as a training run of `epoch` epochs would have left it."""
-        entries = self.history["epoch"]
-        return self._at_entry(int(np.searchsorted(entries, epoch, side="right")) - 1)
+        return self._at_entry(self.entry_of(epoch))
+
+    def entry_of(self, epoch):
+        """Return the entry of the history with which a run of `epoch` epochs ends."""
+        ends = self.history["epoch"]
+        return int(np.searchsorted(ends, epoch, side="right")) - 1
 
     def with_state(self, state, members=slice(None)):
         """Return the model with one state of some members as its only snapshot."""

@@ -2,14 +2,10 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import trapezoid
 
 from skim._utils import evenly_spaced
 
 MAX_VALUES = 10_000  # beyond this, evenly spaced order statistics stand for all
-N_LEVELS = 1000  # at which curves are taken
-MASSES = (0.9, 0.999)  # of the level sets whose volumes count
-MASS_LEFT = 0.9  # excess mass counts up to the level at which it falls to this
 LIKELY_OUTLIERS = 0.1  # share of the rows, those with the largest gradients
 LIKELY_INLIERS = 0.5  # share of the rows, those with the smallest gradients
 
@@ -53,97 +49,6 @@ def loss_entropy(losses: ArrayLike) -> NDArray[np.float64]:
     shares /= shares.sum(axis=-1, keepdims=True)
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
     return -(shares * logs).sum(axis=-1)
-
-
-def excess_mass(scores: ArrayLike, reference_scores: ArrayLike) -> float:
-    r"""Measure how small a part of the space holds the most ordinary rows.
-
-    For a level :math:`t` the excess mass is
-
-    .. math:: \max_u \; P(s(X) \ge u) - t \, V(s \ge u),
-
-    the share of rows that score at least :math:`u`, minus :math:`t` times the volume
-    of the points that do. The curve over :math:`t` is high if a small part of the
-    space holds most of the rows. The area under it is returned, up to the level
-    where it falls to 0.9 [1]_.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n,)
-        Scores of rows; the higher, the more ordinary.
-
-    reference_scores : array-like of shape (m,)
-        Scores of points drawn uniformly from the space, which measure volumes: the
-        whole space has volume 1.
-
-    Returns
-    -------
-    area : float
-        The larger, the better. Volumes below ``1 / (m + 1)`` cannot be resolved, so
-        scores that confine most rows to less than that all look alike.
-
-    See Also
-    --------
-    mass_volume : The volume that holds a given share of the rows.
-
-    References
-    ----------
-    .. [1] N. Goix, "How to Evaluate the Quality of Unsupervised Anomaly Detection
-           Algorithms?", ICML Anomaly Detection Workshop, 2016.
-
-    Examples
-    --------
-    >>> from skim.metrics import excess_mass
-    >>> reference = [0, 0, 0, 0, 0, 0, 0, 1]
-    >>> excess_mass([1, 1, 1, 1], reference) > excess_mass([1, 1, 0, 0], reference)
-    True
-    """
-    masses, volumes = _masses_and_volumes(scores, reference_scores)
-    last = np.max((masses - MASS_LEFT) / volumes)
-    levels = np.linspace(0, last, N_LEVELS)
-    curve = (masses - levels[:, None] * volumes).max(axis=1)
-    return float(trapezoid(curve, levels))
-
-
-def mass_volume(scores: ArrayLike, reference_scores: ArrayLike) -> float:
-    """Measure the volume of the space that holds most of the rows.
-
-    This is the mean volume of the smallest level sets of the scores that hold 90 to
-    99.9 % of the rows [1]_.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n,)
-        Scores of rows; the higher, the more ordinary.
-
-    reference_scores : array-like of shape (m,)
-        Scores of points drawn uniformly from the space, which measure volumes: the
-        whole space has volume 1.
-
-    Returns
-    -------
-    volume : float
-        Between 0 and 1; the smaller, the better.
-
-    See Also
-    --------
-    excess_mass : The share of the rows that a given volume holds.
-
-    References
-    ----------
-    .. [1] N. Goix, "How to Evaluate the Quality of Unsupervised Anomaly Detection
-           Algorithms?", ICML Anomaly Detection Workshop, 2016.
-
-    Examples
-    --------
-    >>> from skim.metrics import mass_volume
-    >>> reference = [0, 0, 0, 0, 0, 0, 0, 1]
-    >>> mass_volume([1, 1, 1, 1], reference) < mass_volume([1, 1, 0, 0], reference)
-    True
-    """
-    masses, volumes = _masses_and_volumes(scores, reference_scores)
-    places = np.searchsorted(masses, np.linspace(*MASSES, N_LEVELS))
-    return float(volumes[np.minimum(places, len(volumes) - 1)].mean())
 
 
 def gradient_cohesion(products: ArrayLike) -> NDArray[np.float64]:
@@ -205,23 +110,6 @@ def _mean_of_pairs(cosines):
     n = cosines.shape[-1]
     trace = np.trace(cosines, axis1=-2, axis2=-1)
     return (cosines.sum(axis=(-2, -1)) - trace) / (n * (n - 1))
-
-
-def _masses_and_volumes(scores, reference_scores):
-    """Return the shares of rows and of the space above each of several scores.
-
-    Level sets are taken at the scores of at most 1,000 rows, the smallest first.
-    """
-    scores = validate_rows(scores)
-    reference = np.sort(validate_rows(reference_scores))
-    if scores.ndim != 1 or reference.ndim != 1:
-        raise ValueError("scores and reference_scores must be one-dimensional.")
-    levels = thinned(scores, N_LEVELS)[::-1]
-    order = np.sort(scores)
-    masses = 1 - np.searchsorted(order, levels, side="left") / len(order)
-    n_inside = len(reference) - np.searchsorted(reference, levels, side="left")
-    # One more, as if one point were just inside: no volume is zero.
-    return masses, (n_inside + 1) / (len(reference) + 1)
 
 
 def thinned(values, max_values=MAX_VALUES):

@@ -46,7 +46,7 @@ class Trajectory:
         positive class.
     losses : ndarray of shape (n_entries, n_samples)
         The losses themselves, with ``store_losses=True``.
-    detector : IMDetector
+    detector : BaseDetector
         The fitted detector.
     """
 
@@ -56,7 +56,7 @@ class Trajectory:
     separation: np.ndarray
     levels: np.ndarray
     quantiles: np.ndarray
-    detector: IMDetector = field(repr=False)
+    detector: BaseDetector = field(repr=False)
     inlier_quantiles: np.ndarray | None = None
     outlier_quantiles: np.ndarray | None = None
     auroc: np.ndarray | None = None
@@ -112,7 +112,7 @@ def trajectory(
     After every epoch, each row gets its mean loss over the members being trained. This
     is not the detector's final score, which combines several snapshots, but what that
     is made of. Nothing is recorded after early stopping;
-    ``ALTBIDetector(patience=None)`` shows all epochs.
+    ``ALTBIDetector(schedule=ALTBISchedule(patience=None))`` shows all epochs.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def trajectory(
     >>> from skim.datasets import load_wine_outliers
     >>> from skim.inspection import trajectory
     >>> X, y = load_wine_outliers(return_X_y=True)
-    >>> detector = ALTBIDetector(epochs=30, patience=None, random_state=0)
+    >>> detector = ALTBIDetector(epochs=30, stopping=None, random_state=0)
     >>> path = trajectory(detector, X, y)
     >>> path.auroc.shape
     (30,)
@@ -150,8 +150,7 @@ def trajectory(
     detector, data = _detector_and_data(detector, X)
     is_outlier = None if y is None else outlier_mask(y, len(data))
     recorder = _Recorder(detector, is_outlier, store_losses)
-    detector._validate_params()
-    detector._fit(data, observe=recorder)
+    detector.fit(data, observe=recorder)
     return recorder.trajectory()
 
 
@@ -162,7 +161,7 @@ def _detector_and_data(model, X):
         *steps, (_, model) = model.steps
         if steps:
             X = Pipeline(steps).fit_transform(X)
-    if not isinstance(model, IMDetector):
+    if not isinstance(model, BaseDetector):
         raise TypeError(
             f"trajectory needs a detector of skim, not {type(model).__name__}."
         )
@@ -178,15 +177,15 @@ class _Recorder:
         self.store_losses = store_losses
         self.entries = []
 
-    def __call__(self, run, rows):
-        self.entries.append(self._entry(self.detector._losses_so_far(run, rows)))
+    def __call__(self, model, rows):
+        self.entries.append(self._entry(model.losses(rows), model.training_rows))
 
-    def _entry(self, losses):
+    def _entry(self, losses, rows):
         entry = {
             "separation": separation(thinned(losses)),
             "quantiles": np.quantile(losses, QUANTILES),
         }
-        is_outlier, rows = self.is_outlier, self.detector.training_rows_
+        is_outlier = self.is_outlier
         if is_outlier is not None:
             is_outlier = is_outlier if rows is None else is_outlier[rows]
             inliers, outliers = losses[~is_outlier], losses[is_outlier]

@@ -1,11 +1,6 @@
 """Metrics and scorers of outlier detectors, with labels and without."""
 
-from skim._training._criteria import (
-    excess_mass,
-    gradient_cohesion,
-    loss_entropy,
-    mass_volume,
-)
+from skim._training._criteria import gradient_cohesion, loss_entropy
 from skim._training._mixture import (
     TwoGaussians,
     fit_two_gaussians,
@@ -20,13 +15,11 @@ from skim.metrics._scorers import get_scorer, get_scorer_names
 
 __all__ = [
     "TwoGaussians",
-    "excess_mass",
     "fit_two_gaussians",
     "get_scorer",
     "get_scorer_names",
     "gradient_cohesion",
     "loss_entropy",
-    "mass_volume",
     "outlier_average_precision_score",
     "outlier_roc_auc_score",
     "separation",

@@ -7,16 +7,9 @@ import numpy as np
 from sklearn.metrics import get_scorer as get_scorer_of_sklearn
 from sklearn.metrics._scorer import _Scorer
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_array
 
 from skim._detectors._base import BaseDetector
-from skim._training._criteria import (
-    excess_mass,
-    gradient_cohesion,
-    loss_entropy,
-    mass_volume,
-    thinned,
-)
+from skim._training._criteria import gradient_cohesion, loss_entropy, thinned
 from skim._training._mixture import separation
 from skim.metrics._labelled import (
     outlier_average_precision_score,
@@ -24,7 +17,6 @@ from skim.metrics._labelled import (
 )
 
 RESPONSES = ("score_samples", "decision_function")
-N_REFERENCE = 10_000  # points that measure volumes
 N_GRADIENTS = 256  # rows whose gradients are compared
 SEED = 0
 
@@ -102,17 +94,9 @@ def _neg_loss_entropy(losses):
     return -loss_entropy(losses)
 
 
-def _excess_mass(estimator, X):
-    return excess_mass(*_scores_and_reference(estimator, X))
-
-
-def _neg_mass_volume(estimator, X):
-    return -mass_volume(*_scores_and_reference(estimator, X))
-
-
 def _gradient_cohesion(estimator, X):
     detector, X = _last_step_and_data(estimator, X)
-    if not isinstance(detector, IMDetector):
+    if not isinstance(detector, BaseDetector):
         raise TypeError(
             "gradient_cohesion works with skim's own detectors only, not with "
             f"{type(detector).__name__}."
@@ -121,7 +105,9 @@ def _gradient_cohesion(estimator, X):
     if n_rows > N_GRADIENTS:
         chosen = np.random.RandomState(SEED).choice(n_rows, N_GRADIENTS, replace=False)
         X = X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]
-    return gradient_cohesion(detector._gradient_products(X)).mean()
+    return gradient_cohesion(
+        detector.model_.gradient_products(detector.feature_space(X))
+    ).mean()
 
 
 def _scores(estimator, X):
@@ -130,19 +116,6 @@ def _scores(estimator, X):
         if hasattr(estimator, name):
             return np.asarray(getattr(estimator, name)(X), dtype=np.float64)
     raise TypeError(f"{type(estimator).__name__} has none of {', '.join(RESPONSES)}.")
-
-
-def _scores_and_reference(estimator, X):
-    """Score rows, and points drawn uniformly from the box around them."""
-    detector, X = _last_step_and_data(estimator, X)
-    values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
-    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
-    # Not high - low, which need not be a float64.
-    share = np.random.RandomState(SEED).uniform(size=(N_REFERENCE, values.shape[1]))
-    points = low * (1 - share) + high * share
-    if hasattr(X, "iloc"):
-        points = type(X)(points, columns=X.columns)
-    return _scores(detector, X), _scores(detector, points)
 
 
 def _last_step_and_data(estimator, X):
@@ -167,8 +140,6 @@ _BY_LOSSES = {
 
 _LABEL_FREE = {
     "gradient_cohesion": _gradient_cohesion,
-    "excess_mass": _excess_mass,
-    "neg_mass_volume": _neg_mass_volume,
 }
 
 _SCORERS: dict[str, Callable] = {

@@ -1,6 +1,6 @@
-"""Choosing how long to train, and splitting data that contains outliers."""
+"""Searches over the number of epochs."""
 
 from skim.model_selection._search import EpochSearchCV
-from skim.model_selection._splitters import InSampleSplit, OutlierKFold
+from skim.model_selection._splitters import InSampleSplit
 
-__all__ = ["EpochSearchCV", "InSampleSplit", "OutlierKFold"]
+__all__ = ["EpochSearchCV", "InSampleSplit"]

@@ -1,27 +1,22 @@
 """A search over epochs at the price of one training run."""
 
-import copy
 import time
-from itertools import product
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import _fit_context, clone
+from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
-from sklearn.model_selection._validation import (
-    _fit_and_score,
-    _warn_or_raise_about_fit_failures,
-)
 from sklearn.pipeline import Pipeline
-from sklearn.utils import indexable
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils import _safe_indexing, indexable
 
-from skim._detectors._callbacks import FitCallbacks
 from skim._utils import outlier_mask
 from skim.metrics import get_scorer, get_scorer_names
 from skim.metrics._scorers import OutlierScorer
-from skim.model_selection._trainer import EpochScorer, EpochTrainer, detector_of
+from skim.model_selection._epoch_run import EpochRun, detector_of
+
+DEFAULT_SCORING = "neg_loss_entropy"
 
 
 class EpochSearchCV(GridSearchCV):
@@ -29,7 +24,7 @@ class EpochSearchCV(GridSearchCV):
 
     The results are those of :class:`~sklearn.model_selection.GridSearchCV`. But
     instead of one fit for every number of epochs there is a single training run, to
-    the largest of them, whose earlier stages are scored as well.
+    the largest of them, whose earlier epochs are scored as well.
 
     Parameters
     ----------
@@ -44,8 +39,8 @@ class EpochSearchCV(GridSearchCV):
         How to evaluate a candidate on the test rows, as in GridSearchCV; the names of
         :func:`skim.metrics.get_scorer_names` are accepted as well. With labels, use
         "outlier_roc_auc" or "outlier_average_precision", which accept both
-        conventions of labelling; without labels, "loss_separation",
-        "neg_loss_entropy", "gradient_cohesion", "excess_mass" or "neg_mass_volume".
+        conventions of labelling; without labels, "neg_loss_entropy", which None stands
+        for, "loss_separation" or "gradient_cohesion".
 
     n_jobs : int, default=None
         Number of training runs in parallel. None means 1 unless in a
@@ -56,8 +51,8 @@ class EpochSearchCV(GridSearchCV):
 
     cv : int, cross-validation generator or iterable, default=None
         How to split the data, as in GridSearchCV: None means five plain folds. Use
-        :class:`OutlierKFold` if outliers are few or labels are sorted, and
-        :class:`InSampleSplit` to score the training rows.
+        :class:`~sklearn.model_selection.StratifiedKFold` if outliers are few or labels
+        are sorted, and :class:`InSampleSplit` to score the training rows.
 
     verbose : int, default=0
         How much to print.
@@ -117,13 +112,14 @@ class EpochSearchCV(GridSearchCV):
     --------
     >>> from skim import ALTBIDetector
     >>> from skim.datasets import load_wine_outliers
-    >>> from skim.model_selection import EpochSearchCV, OutlierKFold
+    >>> from skim.model_selection import EpochSearchCV
+    >>> from sklearn.model_selection import StratifiedKFold
     >>> X, y = load_wine_outliers(return_X_y=True)
     >>> search = EpochSearchCV(
     ...     ALTBIDetector(random_state=0),
     ...     {"epochs": [5, 20, 40]},
     ...     scoring="outlier_roc_auc",
-    ...     cv=OutlierKFold(n_splits=3, shuffle=True, random_state=0),
+    ...     cv=StratifiedKFold(n_splits=3, shuffle=True, random_state=0),
     ... ).fit(X, y)
     >>> search.best_params_
     {'epochs': 20}
@@ -137,7 +133,7 @@ class EpochSearchCV(GridSearchCV):
     }
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None, **params):
+    def fit(self, X, y=None, *, groups=None, **params):
         """Train, score all candidates and refit the best one.
 
         Parameters
@@ -148,201 +144,178 @@ class EpochSearchCV(GridSearchCV):
         y : array-like of shape (n_samples,), default=None
             Labels, if the scorers need them. They are never trained on.
 
+        groups : array-like of shape (n_samples,), default=None
+            Passed on to the splitter.
+
         **params : dict
-            Passed on to the `fit` of a Pipeline's transformers, the scorers and the
-            splitter, as in GridSearchCV.
+            Passed on to the `fit` of the estimator.
 
         Returns
         -------
         self : object
         """
-        candidates, groups = self._candidates_and_groups()
-        scorer, refit_metric = self._get_scorers()
-        X, y = indexable(X, y)
-        self._forget()
-        params = _check_method_params(X, params=params)
-        routed = self._get_routed_params_for_fit(params)
-        splits = self._splits(X, y, routed.splitter.split)
-        self._check_labels(scorer, y, splits)
-        callbacks = (
-            FitCallbacks(self, X, y) if hasattr(self, "_skl_callbacks") else None
-        )
-        if callbacks is not None:
-            callbacks.begin(None)
+        runs = self._runs()
+        scoring = _resolved(self.scoring)
+        X, y, groups = indexable(X, y, groups)
+        if isinstance(self.cv, type):
+            raise TypeError(f"cv must be an instance: {self.cv.__name__}(...).")
+        splits = list(check_cv(self.cv, y).split(X, y, groups))
+        _check_labels(scoring, y, splits)
         if self.verbose > 0:
+            n_candidates = sum(len(places) for _, places in runs)
             print(
-                f"Fitting {len(splits)} folds for each of {len(groups)} training runs, "
-                f"totalling {len(groups) * len(splits)} fits for {len(candidates)} "
-                "candidates"
+                f"Fitting {len(splits)} folds for each of {len(runs)} training runs, "
+                f"totalling {len(runs) * len(splits)} fits for {n_candidates} candidates"
             )
-        out = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
-            delayed(_fit_and_score)(
-                group.trainer(self.estimator),
+        jobs = [(run, i, split) for run in runs for i, split in enumerate(splits)]
+        found = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
+            delayed(_train_and_score)(
+                clone(self.estimator),
+                params_by_place,
                 X,
                 y,
-                scorer=EpochScorer(scorer, self.error_score),
-                train=train,
-                test=test,
-                verbose=self.verbose,
-                parameters=None,
-                fit_params=routed.estimator.fit,
-                score_params=routed.scorer.score,
-                return_train_score=self.return_train_score,
-                return_n_test_samples=True,
-                return_times=True,
-                split_progress=(i, len(splits)),
-                candidate_progress=(g, len(groups)),
-                error_score=self.error_score,
+                split,
+                scoring,
+                params,
+                self.return_train_score,
             )
-            for (g, group), (i, (train, test)) in product(
-                enumerate(groups), enumerate(splits)
-            )
+            for (params_by_place, _), _, split in jobs
         )
-        _warn_or_raise_about_fit_failures(out, self.error_score)
-        names = list(getattr(scorer, "_scorers", ()))
-        out = _by_candidate(out, groups, len(splits), names)
-        results = self._format_results(candidates, len(splits), out)
-        self._choose(results, refit_metric, out[0]["test_scores"])
+        records = {
+            (place, i): record[place]
+            for ((_, places), i, _), record in zip(jobs, found, strict=True)
+            for place in places
+        }
+        search = self._formatted(records, splits)
+        for name, value in vars(search).items():
+            if name.endswith("_") and not name.startswith("_"):
+                setattr(self, name, value)
+        self.scorer_ = scoring
         if self.refit:
-            self._fit_best(X, y, routed.estimator.fit)
-        self.scorer_ = getattr(scorer, "_scorers", scorer)
-        self.n_splits_ = len(splits)
-        self.cv_results_ = results
-        if callbacks is not None:
-            callbacks.end()
+            best = clone(self.estimator).set_params(
+                **clone(self.best_params_, safe=False)
+            )
+            start = time.perf_counter()
+            self.best_estimator_ = best.fit(X, y, **params)
+            self.refit_time_ = time.perf_counter() - start
+            if hasattr(best, "feature_names_in_"):
+                self.feature_names_in_ = best.feature_names_in_
         return self
 
-    def _get_scorers(self):
-        # scikit-learn takes its own names only.
-        with_scorers = copy.copy(self)
-        with_scorers.scoring = _resolved(self.scoring)
-        return GridSearchCV._get_scorers(with_scorers)
+    def _runs(self):
+        """Return the training runs: the parameters of their candidates, by place.
 
-    def _candidates_and_groups(self):
-        """Return all candidates, grouped by those that share a training run."""
-        candidates = list(ParameterGrid(self.param_grid))
+        Candidates share a run if they differ in the number of epochs alone.
+        """
         grids = self.param_grid
         grids = [grids] if isinstance(grids, dict) else list(grids)
-        key = self._epochs_key()
+        detector_of(self.estimator)
+        key = "epochs"
+        if isinstance(self.estimator, Pipeline):
+            key = f"{self.estimator.steps[-1][0]}__epochs"
         if not any(key in grid for grid in grids):
             given = sorted({name for grid in grids for name in grid})
             raise ValueError(
                 f"param_grid has no {key!r} but {given}; add it, or use GridSearchCV "
                 "to search without epochs."
             )
-        groups: dict[tuple, Group] = {}
-        n_seen = 0
-        for grid in grids:
+        candidates = list(ParameterGrid(self.param_grid))
+        runs: dict[tuple, dict] = {}
+        place = 0
+        for number, grid in enumerate(grids):
             _check_epochs(grid.get(key, [1]), key)
             # The places of the values, in the order in which candidates come.
-            places = ParameterGrid({name: range(len(grid[name])) for name in grid})
-            for place in places:
-                params = candidates[n_seen]
-                shared = tuple((name, place[name]) for name in grid if name != key)
-                group = groups.setdefault((id(grid), shared), Group(params, key, {}))
-                group.members[n_seen] = params.get(key)
-                n_seen += 1
-        return candidates, list(groups.values())
+            for chosen in ParameterGrid({name: range(len(grid[name])) for name in grid}):
+                shared = tuple((name, chosen[name]) for name in grid if name != key)
+                run = runs.setdefault((number, shared), {})
+                run[place] = candidates[place]
+                place += 1
+        return [(run, list(run)) for run in runs.values()]
 
-    def _epochs_key(self):
-        """Return the name of the parameter for the number of epochs."""
-        detector_of(self.estimator)
-        if isinstance(self.estimator, Pipeline):
-            return f"{self.estimator.steps[-1][0]}__epochs"
-        return "epochs"
+    def _formatted(self, records, splits):
+        """Return a grid search whose candidates have the scores of the records.
 
-    def _check_labels(self, scorer, y, splits):
-        """Refuse labels that our scorers cannot use, before training anything."""
-        scorers = getattr(scorer, "_scorers", {"": scorer}).values()
-        if not any(isinstance(part, OutlierScorer) for part in scorers):
-            return
-        if y is None:
-            raise ValueError(
-                f"scoring={self.scoring!r} needs labels y; without labels, use "
-                "'loss_separation' or 'neg_loss_entropy'."
-            )
-        is_outlier = outlier_mask(y, len(y))
-        for _, test in splits:
-            share = is_outlier[test].mean()
-            if share in (0, 1):
-                raise ValueError(
-                    "Some fold has test rows of one class only; use fewer folds or "
-                    "cv=OutlierKFold(), which spreads the outliers over the folds."
-                )
+        It comes to the same results, warnings and errors as one that trains.
+        """
+        n_candidates = len(records) // len(splits)
+        order = [(c, s) for c in range(n_candidates) for s in range(len(splits))]
+        remaining = iter([records[place] for place in order])
 
-    def _splits(self, X, y, params):
-        if isinstance(self.cv, type):
-            raise TypeError(f"cv must be an instance: {self.cv.__name__}(...).")
-        cv = check_cv(self.cv, y)
-        n_splits = cv.get_n_splits(X, y, **params)
-        splits = list(cv.split(X, y, **params))
-        if len(splits) != n_splits or not splits:
-            raise ValueError(f"cv announced {n_splits} splits but gave {len(splits)}.")
-        return splits
+        class Scored(BaseEstimator):
+            """Stands for a fitted candidate."""
 
-    def _forget(self):
-        """Drop the results of an earlier search, in case this one fails."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            if not name.startswith("_"):
-                delattr(self, name)
+            def set_params(self, **params):
+                return self
 
-    def _choose(self, results, refit_metric, scores):
-        """Find the best candidate, if it is clear which score decides."""
-        self.multimetric_ = isinstance(scores, dict)
-        if self.multimetric_:
-            self._check_refit_for_multimetric(scores)
-            refit_metric = self.refit
-        if not (self.refit or not self.multimetric_):
-            return
-        self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
-        if not callable(self.refit):
-            self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
-        self.best_params_ = results["params"][self.best_index_]
+            def fit(self, rows, y=None):
+                self.scores_ = next(remaining, None)
+                if isinstance(self.scores_, Exception):
+                    raise self.scores_
+                self.kinds_ = iter(("test", "train"))
+                return self
 
-    def _fit_best(self, X, y, params):
-        best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
-        start = time.perf_counter()
-        self.best_estimator_ = best.fit(X, y, **params)
-        self.refit_time_ = time.perf_counter() - start
-        if hasattr(best, "feature_names_in_"):
-            self.feature_names_in_ = best.feature_names_in_
+        def scorer(candidate, rows, y=None):
+            scores = candidate.scores_[next(candidate.kinds_)]
+            if isinstance(scores, Exception):
+                raise scores
+            return scores
+
+        search = GridSearchCV(
+            Scored(),
+            self.param_grid,
+            scoring=scorer,
+            n_jobs=1,
+            cv=splits,
+            refit=self.refit,
+            error_score=self.error_score,
+            return_train_score=self.return_train_score,
+        ).fit(np.arange(1 + max(part.max() for split in splits for part in split)))
+        for kind in ("fit", "score"):
+            times = [_time(records[place], kind) for place in order]
+            times = np.reshape(times, (n_candidates, -1))
+            search.cv_results_[f"mean_{kind}_time"] = times.mean(axis=1)
+            search.cv_results_[f"std_{kind}_time"] = times.std(axis=1)
+        return search
 
 
-class Group(NamedTuple):
-    """Candidates that differ only in their number of epochs.
+def _time(record, kind):
+    return 0.0 if isinstance(record, Exception) else record[f"{kind}_time"]
 
-    Attributes
+
+def _train_and_score(estimator, candidates, X, y, split, scoring, params, train_scores):
+    """Train once and score all candidates; return their scores, or exceptions.
+
+    Parameters
     ----------
-    params : dict
-        Parameters of one of them.
-    key : str
-        The name of the parameter for the number of epochs.
-    members : dict of int to (int or None)
-        The positions of the candidates and their numbers of epochs; None stands for
-        the estimator's own.
+    estimator : estimator
+    candidates : dict of int to dict
+        Parameters that differ in the number of epochs alone, by place.
     """
-
-    params: dict
-    key: str
-    members: dict
-
-    def trainer(self, estimator):
-        """Return what trains the candidates."""
-        estimator = clone(estimator).set_params(**clone(self.params, safe=False))
-        detector_of(estimator)
-        return EpochTrainer(estimator, sorted(self._epochs(estimator).values()))
-
-    def _epochs(self, estimator):
-        default = estimator.get_params()[self.key]
-        return {place: epochs or default for place, epochs in self.members.items()}
+    train, test = (
+        tuple(None if data is None else _safe_indexing(data, rows) for data in (X, y))
+        for rows in split
+    )
+    start = time.perf_counter()
+    try:
+        run = EpochRun(estimator, candidates).fit(*train, **params)
+    except Exception as error:
+        return dict.fromkeys(candidates, error)
+    fit_time = time.perf_counter() - start
+    parts = {"test": test} | ({"train": train} if train_scores else {})
+    start = time.perf_counter()
+    by_kind = {kind: run.scores(scoring, *part) for kind, part in parts.items()}
+    times = {"fit_time": fit_time, "score_time": time.perf_counter() - start}
+    return {
+        place: run.errors_.get(place)
+        or times | {kind: scores[place] for kind, scores in by_kind.items()}
+        for place in candidates
+    }
 
 
 def _resolved(scoring):
     """Replace the names of scorers by the scorers."""
     if scoring is None:
-        raise ValueError(
-            f"scoring=None; choose one of {', '.join(get_scorer_names())}."
-        )
+        scoring = DEFAULT_SCORING
     if isinstance(scoring, str):
         return _known_scorer(scoring)
     if isinstance(scoring, dict):
@@ -351,6 +324,8 @@ def _resolved(scoring):
         if len(set(scoring)) < len(scoring):
             raise ValueError(f"scoring has repeated names: {scoring}.")
         return {name: _known_scorer(name) for name in scoring}
+    if not callable(scoring):
+        raise ValueError(f"scoring must be names of scorers or a callable: {scoring!r}.")
     return scoring
 
 
@@ -364,6 +339,24 @@ def _known_scorer(scoring):
         ) from None
 
 
+def _check_labels(scoring: Any, y, splits):
+    """Refuse labels that our scorers cannot use, before training anything."""
+    scorers = scoring.values() if isinstance(scoring, dict) else [scoring]
+    if not any(isinstance(scorer, OutlierScorer) for scorer in scorers):
+        return
+    if y is None:
+        raise ValueError(
+            "The scorer needs labels y; without labels, use 'neg_loss_entropy' or "
+            "'loss_separation'."
+        )
+    is_outlier = outlier_mask(y, len(y))
+    if any(is_outlier[test].mean() in (0, 1) for _, test in splits):
+        raise ValueError(
+            "Some fold has test rows of one class only; use fewer folds or "
+            "cv=StratifiedKFold(), which spreads the outliers over the folds."
+        )
+
+
 def _check_epochs(values, key):
     values = list(values)
     for value in values:
@@ -373,41 +366,3 @@ def _check_epochs(values, key):
             )
     if len(set(values)) < len(values):
         raise ValueError(f"{key} has repeated values in param_grid: {values}.")
-
-
-def _by_candidate(out, groups, n_splits, names):
-    """Sort the results of training runs by candidates, as GridSearchCV does.
-
-    Failures get a score for every name.
-    """
-    n_candidates = sum(len(group.members) for group in groups)
-    records: list[dict] = [{}] * (n_candidates * n_splits)
-    kinds = [kind for kind in ("test_scores", "train_scores") if kind in out[0]]
-    for g, group in enumerate(groups):
-        for split in range(n_splits):
-            record = out[g * n_splits + split]
-            for place, epochs in group.members.items():
-                scores = {kind: _at(record[kind], epochs) for kind in kinds}
-                records[place * n_splits + split] = record | scores
-    found = (r["test_scores"] for r in records if _is_dict(r["test_scores"]))
-    names = names or list(next(found, ()))
-    for record in records if names else ():
-        for kind in kinds:
-            if not _is_dict(record[kind]):  # that of a failure
-                record[kind] = dict.fromkeys(names, record[kind])
-    return records
-
-
-def _at(scores, epochs):
-    """Return the one score, or the scores by name, at a number of epochs."""
-    if not _is_dict(scores):
-        return scores
-    if epochs is None:  # the only one
-        epochs = next(iter(scores))[0]
-    if (epochs,) in scores:
-        return scores[epochs,]
-    return {key[1]: score for key, score in scores.items() if key[0] == epochs}
-
-
-def _is_dict(scores):
-    return isinstance(scores, dict)

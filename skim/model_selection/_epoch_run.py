@@ -1,0 +1,167 @@
+"""One training run, scored at several numbers of epochs."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from skim import _nets as nets
+from skim._detectors._base import (
+    BaseDetector,
+    DivergedError,
+    fitted_copy,
+    scaled_table,
+)
+from skim._utils import FLOAT32_MAX, finite
+
+
+def detector_of(estimator):
+    """Return the detector of skim that an estimator is, or that it ends with."""
+    detector = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if isinstance(detector, type):
+        raise TypeError(f"The estimator must be an instance: {detector.__name__}(...).")
+    if not isinstance(detector, BaseDetector):
+        raise TypeError(
+            "EpochSearchCV needs one of skim's detectors, or a Pipeline that ends with "
+            f"one, not {type(detector).__name__}."
+        )
+    return detector
+
+
+class EpochRun:
+    """Candidates that differ in their number of epochs, trained once for all.
+
+    Parameters
+    ----------
+    estimator : BaseDetector or Pipeline
+    candidates : dict of int to dict
+        The parameters of each candidate, by its place in a search.
+
+    Attributes
+    ----------
+    errors_ : dict of int to Exception
+        Why candidates could not be fitted.
+    """
+
+    def __init__(self, estimator, candidates):
+        self.models = {
+            place: clone(estimator).set_params(**clone(params, safe=False))
+            for place, params in candidates.items()
+        }
+        self.epochs = {
+            place: detector_of(model).epochs for place, model in self.models.items()
+        }
+
+    def fit(self, X, y=None, **params):
+        """Train to the largest number of epochs."""
+        self.errors_: dict[int, Exception] = {}
+        self.run_: Any = None
+        longest = self.models[max(self.epochs, key=self.epochs.__getitem__)]
+        cls = type(detector_of(longest))
+        methods = ("fit", "score_samples", "decision_function", "predict")
+        if all(getattr(cls, m) is getattr(BaseDetector, m) for m in methods):
+            try:
+                self._fit_once(longest, X, y, **params)
+            except DivergedError:
+                if len(self.models) == 1:
+                    raise
+        if self.run_ is None:  # fewer epochs may well succeed
+            for place, model in self.models.items():
+                try:
+                    model.fit(X, y, **params)
+                except Exception as error:
+                    self.errors_[place] = error
+        return self
+
+    def _fit_once(self, model, X, y, **params):
+        model, self.steps_ = clone(model), []
+        if isinstance(model, Pipeline):
+            *self.steps_, (_, model) = model.steps
+            if self.steps_:
+                X = Pipeline(self.steps_).fit_transform(X, y, **params)
+                params = {}
+        model.set_params(store_snapshots=True).fit(X, y, **params)
+        self.X_ = X
+        self.run_ = model
+
+    def scores(self, scoring, X, y=None):
+        """Return the scores of every candidate, by name if there are several.
+
+        Parameters
+        ----------
+        scoring : callable or dict of str to callable
+        X, y : array-like
+            The rows to score, and their labels.
+
+        Returns
+        -------
+        scores : dict of int to (float, dict or Exception)
+        """
+        scorers = scoring if isinstance(scoring, dict) else {"": scoring}
+        by_scores = all(hasattr(scorer, "of_scores") for scorer in scorers.values())
+        if by_scores and self.run_ is not None:
+            staged = self._staged_scores(X)
+            if staged is not None:
+                return {
+                    place: _caught(_of_scores, scorers, staged[epochs], y)
+                    for place, epochs in self.epochs.items()
+                }
+        found = {}
+        for place in self.models:
+            try:
+                model = self._model_at(place)
+            except DivergedError as error:
+                self.errors_[place] = error
+            found[place] = self.errors_.get(place) or _caught(
+                _of_model, scorers, model, X, y
+            )
+        return found
+
+    def _staged_scores(self, X):
+        """Score rows at all numbers of epochs, if all scores are finite."""
+        if self.steps_:
+            X = Pipeline(self.steps_).transform(X)
+        rows, model = scaled_table(self.run_, X).kept(), self.run_.model_
+        epochs = sorted(set(self.epochs.values()))
+        with nets.compute():
+            losses = list(model.staged_losses(rows, map(model.entry_of, epochs)))
+        if not np.isfinite(losses).all():
+            return None
+        return {
+            e: finite(-own, nan=-FLOAT32_MAX)
+            for e, own in zip(epochs, losses, strict=True)
+        }
+
+    def _model_at(self, place):
+        """Return a candidate as a training run of its own would have left it."""
+        if self.run_ is None:
+            return self.models[place]
+        detector = detector_of(self.models[place])
+        with nets.compute():
+            rows = scaled_table(self.run_, self.X_).kept()
+            model = self.run_.model_.at(detector.epochs)
+            detector = fitted_copy(detector, model, rows, self.run_)
+        if not isinstance(self.models[place], Pipeline):
+            return detector
+        name = self.models[place].steps[-1][0]
+        return Pipeline([*self.steps_, (name, detector)])
+
+
+def _of_scores(scorers, scores, y):
+    found = {name: scorer.of_scores(scores, y) for name, scorer in scorers.items()}
+    return found.get("", found)
+
+
+def _of_model(scorers, model, X, y):
+    labels = () if y is None else (y,)
+    found = {name: scorer(model, X, *labels) for name, scorer in scorers.items()}
+    return found.get("", found)
+
+
+def _caught(function, *args):
+    """Return what a function returns, or the exception that it raises."""
+    try:
+        return function(*args)
+    except Exception as error:
+        return error
