@@ -4,7 +4,7 @@ import contextlib
 import math
 import os
 import uuid
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -191,6 +191,7 @@ def replacing(target):
         draft.unlink(missing_ok=True)
 
 
+@dataclass
 class Parameters:
     """Base of dataclasses that scikit-learn can clone, and search over."""
 
@@ -230,12 +231,18 @@ class Parameters:
             setattr(self, name, value)
         return self
 
+    def settings(self) -> Self:
+        """Return a copy, without what is only of use while a network is trained."""
+        return replace(self)
+
     def check(self, name: str, kind: type, low: float, high: float = math.inf) -> None:
         """Raise unless a parameter is a number of a kind within closed limits."""
         value = getattr(self, name)
         is_number = isinstance(value, kind) and not isinstance(value, bool)
         if not (is_number and low <= value <= high):
-            limits = f"from {low} to {high}" if high < math.inf else f"of at least {low}"
+            limits = (
+                f"from {low} to {high}" if high < math.inf else f"of at least {low}"
+            )
             what = "an integer" if kind is Integral else "a number"
             raise ValueError(
                 f"{name}={value!r} of {type(self).__name__} must be {what} {limits}."

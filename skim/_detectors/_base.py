@@ -132,6 +132,10 @@ class BaseDetector(
         self : object
             The fitted detector.
         """
+        self._fit(X, y, observe)
+        return self
+
+    def _fit(self, X, y, observe):
         n_threads = effective_n_jobs(self.n_jobs)
         checked = clone(self)  # takes the names of the columns
         X = _validated(checked, X, reset=True, ensure_min_samples=2)
@@ -162,8 +166,8 @@ class BaseDetector(
             run = self._new_run(shape, schedule, rows, n_members, device)
             model = FittedModel(
                 scaler=scaler,
-                network=network,
-                schedule=schedule,
+                network=network.settings(),
+                schedule=schedule.settings(),
                 stopping=self.stopping,
                 device=device,
                 noise=None if run.noise is None else run.noise.cpu().numpy(),
@@ -205,7 +209,6 @@ class BaseDetector(
             ).normalized(rows)
             set_fitted(self, model, rows, checked, n_threads)
         callbacks.end()
-        return self
 
     def _network(self):
         """Return the settings of the network."""

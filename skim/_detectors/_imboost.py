@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -151,6 +152,9 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         "query_strategy": [StrOptions(set(STRATEGIES))],
         "random_state": ["random_state"],
     }
+
+    detector_: Any
+    _losses: NDArray[np.float64]
 
     def __init__(
         self,
@@ -352,12 +356,14 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             detector, losses = self.detector_, self._losses
         else:
             if in_training:
-                schedule = clone(detector.schedule, safe=False)
-                schedule.set_params(labels=labels, **questions)
-                detector.set_params(schedule=schedule)
+                schedule = detector.schedule
+                if schedule == "imboost":
+                    schedule = IMBoostSchedule()
+                during = replace(schedule, labels=labels, **questions)
+                detector.set_params(schedule=during)
             detector.fit(X)
             if in_training:
-                schedule.set_params(labels=None, ask=None)
+                detector.set_params(schedule=schedule)
                 labels = labels if labels_after is None else labels_after()
             losses = _losses(detector, X)
         sample = evenly_spaced(len(losses), N_TYPICAL_ROWS)
@@ -371,11 +377,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             used, known = usable_labels(labels, losses, self._seed())
             values = detector.feature_space(_safe_indexing(X, used))
             model.fit(used, known, values, losses[used])
-            log_odds = [
-                model.log_odds(losses[block], values)
-                for block, values in _blocks(detector, X)
-            ]
-            scores = -np.concatenate(log_odds)
+            scores = _with_labels(model, detector, X, losses)
         log_odds = -scores if len(model.rows) else model.by_loss(losses)
         doubt = np.abs(log_odds)
         if labels is not None:
@@ -542,12 +544,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         scores = self.detector_.score_samples(X)
         if not len(self.label_rows_):
             return scores
-        return -np.concatenate(
-            [
-                self._label_model.log_odds(-scores[block], values)
-                for block, values in _blocks(self.detector_, X)
-            ]
-        )
+        return _with_labels(self._label_model, self.detector_, X, -scores)
 
     def label_influences(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the contribution of each label to the log-odds of rows.
@@ -611,12 +608,14 @@ def _losses(detector, X):
     return -detector.score_samples(X)
 
 
-def _blocks(detector, X):
-    """Yield blocks of rows: which they are, and the rows in the feature space."""
-    n_rows = _num_samples(X)
-    for start in range(0, n_rows, BLOCK_ROWS):
-        block = slice(start, min(start + BLOCK_ROWS, n_rows))
-        yield block, detector.feature_space(_safe_indexing(X, block))
+def _with_labels(model, detector, X, losses):
+    """Return the scores of rows by their losses and the labels together."""
+    found = []
+    for start in range(0, len(losses), BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        values = detector.feature_space(_safe_indexing(X, block))
+        found.append(model.log_odds(losses[block], values))
+    return -np.concatenate(found)
 
 
 def _fingerprint(detector, X):

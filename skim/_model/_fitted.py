@@ -10,8 +10,7 @@ import numpy as np
 
 from skim import _nets as nets
 from skim._model._gaps import fill_gaps, gap_factor
-from skim._model._scaling import InputScaler, ScaledRows
-from skim._training._snapshots import SnapshotLog, Snapshots
+from skim._training._snapshots import Snapshots
 from skim._utils import FLOAT32_MAX, finite
 
 
@@ -39,7 +38,7 @@ class FittedModel:
 
     Attributes
     ----------
-    scaler : InputScaler
+    scaler : InputScaler or ComponentScaler
         Makes the networks' inputs of rows.
     network : VAEConfig, AutoencoderConfig or ModuleConfig
     schedule : ALTBISchedule, ODIMSchedule, BestEpochSchedule or IMBoostSchedule
@@ -65,7 +64,7 @@ class FittedModel:
         The same for every entry of the history.
     """
 
-    scaler: InputScaler
+    scaler: Any
     network: Any
     schedule: Any
     stopping: str | None
@@ -75,7 +74,7 @@ class FittedModel:
     sample: np.ndarray
     snapshots: Snapshots
     history: dict[str, np.ndarray]
-    log: SnapshotLog | None = None
+    log: Any = None
     ranges: np.ndarray | None = None
     log_ranges: np.ndarray | None = None
 

@@ -242,7 +242,8 @@ def deciding_labels(detector, X, losses, name):
         return texts
     influences = detector.label_influences(X)
     is_outlier = losses > -detector.offset_
-    was_outlier = detector._flagged_without_labels(losses - influences.sum(axis=1))
+    by_loss = losses - influences.sum(axis=1)
+    was_outlier = -by_loss < detector.offset_without_labels_
     labels = detector.labels_[detector.label_rows_]
     for i in np.flatnonzero(is_outlier != was_outlier):
         strength = np.where(labels == is_outlier[i], np.abs(influences[i]), 0)

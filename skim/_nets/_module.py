@@ -171,7 +171,7 @@ class ModuleShape:
             if not self.has_feature_losses:
                 # Missing cells hold what is typical, and so add nothing.
                 return (losses, self._integrated(folded, x)) if terms else losses
-            per_feature = self._feature_losses(folded, x)
+            per_feature = self.feature_losses(folded, x)
             if missing is not None:
                 total = per_feature.sum(1)
                 missing = missing.expand(n_members, -1, -1).unsqueeze(2)
@@ -179,7 +179,7 @@ class ModuleShape:
                 losses = losses + (per_feature.sum(1) - total)
             return (losses, per_feature) if terms else losses
 
-    def _feature_losses(self, arrays, x, *, training=False):
+    def feature_losses(self, arrays, x, *, training=False):
         """What each feature adds to the losses, (M, p, C), by the module itself."""
         terms, _ = self.call(arrays, x, "feature_losses", training=training)
         return terms.transpose(1, 2).contiguous()
@@ -267,7 +267,7 @@ class StackedModules:
                 arrays |= shape.arrays(weights, self.statistics.clone())
                 again = torch.Generator(self.generator.device)
                 with own_random_numbers(again.set_state(before)):
-                    terms = shape._feature_losses(arrays, x, training=True)
+                    terms = shape.feature_losses(arrays, x, training=True)
                 known = terms.detach().clone().unsqueeze(2)
                 fill_terms(known, missing.unsqueeze(2), "mean")
                 change = known.squeeze(2) - terms

@@ -170,7 +170,7 @@ class Run:
         return gradient_products(network.shape, *state, x, self.noise)
 
     def draw_rows(self, size):
-        """Draw rows to monitor, of shape (p, size), or all of them if there are fewer."""
+        """Draw rows to monitor, of shape (p, size); all of them if there are fewer."""
         generator = self._stream.generator
         order = torch.randperm(self.n_rows, generator=generator, device=self.device)
         return self._stream.read(order[:size]).T.contiguous()

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -74,6 +74,10 @@ class IMBoostSchedule(ALTBISchedule):
                 f"warm_up={self.warm_up} leaves no epoch for labels; it must be less "
                 f"than epochs={epochs}."
             )
+
+    def settings(self):
+        """Return a copy without labels and questions."""
+        return replace(self, labels=None, ask=None)
 
     def start(self, run, epochs):
         """Return the function that takes the steps of a run."""

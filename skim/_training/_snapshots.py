@@ -81,5 +81,5 @@ class SnapshotRecorder:
 
     def log(self):
         """Return what was recorded."""
-        parts = zip(*self._states, strict=True)
-        return SnapshotLog(*map(np.concatenate, parts), np.stack(self._index))
+        weights, statistics = map(np.concatenate, zip(*self._states, strict=True))
+        return SnapshotLog(weights, statistics, np.stack(self._index))

@@ -114,7 +114,7 @@ class CommonEpochs:
             epoch, run.n_updates, losses.shape[1], losses, self._values[-1]
         )
         counts = stop or is_checked or epoch == self.epochs
-        state = run.state() if counts or self.recorder is not None else None
+        state = run.state() if counts or self.recorder is not None else ()
         if self.recorder is not None:
             self.recorder.put(run.members, *state)
             self.recorder.end_entry()

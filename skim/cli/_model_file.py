@@ -10,14 +10,19 @@ from sklearn.pipeline import Pipeline
 
 import skim
 from skim._detectors._altbi import ALTBIDetector
-from skim._detectors._base import IMDetector
-from skim._detectors._components import ComponentScaler
+from skim._detectors._base import BaseDetector
 from skim._detectors._im_autoencoder import IMAutoencoderDetector
 from skim._detectors._imboost import IMBoostDetector
 from skim._detectors._label_model import LabelModel
 from skim._detectors._network import NetworkDetector
 from skim._detectors._odim import ODIMDetector
-from skim._detectors._scaling import InputScaler
+from skim._model._components import ComponentScaler
+from skim._model._fitted import FittedModel
+from skim._model._networks import AutoencoderConfig, ModuleConfig, VAEConfig
+from skim._model._scaling import InputScaler
+from skim._training._boosting import IMBoostSchedule
+from skim._training._schedules import ALTBISchedule, BestEpochSchedule, ODIMSchedule
+from skim._training._snapshots import SnapshotLog, Snapshots
 from skim.tables import ColumnDecision, TableEncoder
 from skim.tables._columns import (
     CategoryEncoder,
@@ -40,6 +45,16 @@ TRUSTED = [
         InputScaler,
         ComponentScaler,
         LabelModel,
+        FittedModel,
+        Snapshots,
+        SnapshotLog,
+        VAEConfig,
+        AutoencoderConfig,
+        ModuleConfig,
+        ALTBISchedule,
+        ODIMSchedule,
+        BestEpochSchedule,
+        IMBoostSchedule,
         TableEncoder,
         ColumnDecision,
         NumberEncoder,
@@ -135,7 +150,7 @@ def _is_model(model):
         isinstance(model, Pipeline)
         and len(model.steps) == 2
         and isinstance(model[0], TableEncoder)
-        and isinstance(model[1], IMDetector)
+        and isinstance(model[1], BaseDetector | IMBoostDetector)
     )
 
 

@@ -14,7 +14,7 @@ class Refits:
     Parameters
     ----------
     detector : IMBoostDetector
-        Fitted without labels, with `warm_start`.
+        Fitted without labels; other labels do not train its networks again.
     features : ndarray of shape (n_rows, n_features)
         What it was fitted to.
 

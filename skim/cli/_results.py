@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from skim._detectors._verdict import probability
-from skim._reasons import deciding_labels, row_reasons
+from skim._model._reasons import deciding_labels, row_reasons
+from skim._model._threshold import probability
 
 CHUNK = 20_000  # rows processed at a time
 MIN_EXPLAINED = 50  # rows with full reasons, as many as a report lists

@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from sklearn.pipeline import Pipeline
 
 import skim
-from skim._detectors._verdict import CERTAIN, stands_apart
+from skim._model._threshold import CERTAIN, stands_apart
 from skim.cli._files import whole_file
 from skim.cli._results import Results, as_text
 from skim.tables import TableEncoder, read_table

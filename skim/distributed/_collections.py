@@ -95,7 +95,9 @@ class Collection(NamedTuple):
             names,
             model,
             scoring,
-            meta=scoring.empty(pd.DataFrame(index=self.data._meta.index)),
+            meta=scoring.empty(
+                pd.DataFrame(index=self.data.head(0, npartitions=-1).index)
+            ),
             align_dataframes=False,
             enforce_metadata=False,
         )

@@ -162,16 +162,16 @@ class EpochSearchCV(GridSearchCV):
         splits = list(check_cv(self.cv, y).split(X, y, groups))
         _check_labels(scoring, y, splits)
         if self.verbose > 0:
-            n_candidates = sum(len(places) for _, places in runs)
             print(
                 f"Fitting {len(splits)} folds for each of {len(runs)} training runs, "
-                f"totalling {len(runs) * len(splits)} fits for {n_candidates} candidates"
+                f"totalling {len(runs) * len(splits)} fits for "
+                f"{sum(map(len, runs))} candidates"
             )
         jobs = [(run, i, split) for run in runs for i, split in enumerate(splits)]
         found = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
             delayed(_train_and_score)(
                 clone(self.estimator),
-                params_by_place,
+                run,
                 X,
                 y,
                 split,
@@ -179,12 +179,12 @@ class EpochSearchCV(GridSearchCV):
                 params,
                 self.return_train_score,
             )
-            for (params_by_place, _), _, split in jobs
+            for run, _, split in jobs
         )
         records = {
-            (place, i): record[place]
-            for ((_, places), i, _), record in zip(jobs, found, strict=True)
-            for place in places
+            (place, i): record
+            for (_, i, _), by_place in zip(jobs, found, strict=True)
+            for place, record in by_place.items()
         }
         search = self._formatted(records, splits)
         for name, value in vars(search).items():
@@ -203,7 +203,7 @@ class EpochSearchCV(GridSearchCV):
         return self
 
     def _runs(self):
-        """Return the training runs: the parameters of their candidates, by place.
+        """Return the training runs, each the parameters of its candidates by place.
 
         Candidates share a run if they differ in the number of epochs alone.
         """
@@ -225,12 +225,14 @@ class EpochSearchCV(GridSearchCV):
         for number, grid in enumerate(grids):
             _check_epochs(grid.get(key, [1]), key)
             # The places of the values, in the order in which candidates come.
-            for chosen in ParameterGrid({name: range(len(grid[name])) for name in grid}):
+            for chosen in ParameterGrid(
+                {name: range(len(grid[name])) for name in grid}
+            ):
                 shared = tuple((name, chosen[name]) for name in grid if name != key)
                 run = runs.setdefault((number, shared), {})
                 run[place] = candidates[place]
                 place += 1
-        return [(run, list(run)) for run in runs.values()]
+        return list(runs.values())
 
     def _formatted(self, records, splits):
         """Return a grid search whose candidates have the scores of the records.
@@ -271,8 +273,8 @@ class EpochSearchCV(GridSearchCV):
             return_train_score=self.return_train_score,
         ).fit(np.arange(1 + max(part.max() for split in splits for part in split)))
         for kind in ("fit", "score"):
-            times = [_time(records[place], kind) for place in order]
-            times = np.reshape(times, (n_candidates, -1))
+            found = [_time(records[place], kind) for place in order]
+            times = np.reshape(found, (n_candidates, -1))
             search.cv_results_[f"mean_{kind}_time"] = times.mean(axis=1)
             search.cv_results_[f"std_{kind}_time"] = times.std(axis=1)
         return search
@@ -325,7 +327,9 @@ def _resolved(scoring):
             raise ValueError(f"scoring has repeated names: {scoring}.")
         return {name: _known_scorer(name) for name in scoring}
     if not callable(scoring):
-        raise ValueError(f"scoring must be names of scorers or a callable: {scoring!r}.")
+        raise ValueError(
+            f"scoring must be names of scorers or a callable: {scoring!r}."
+        )
     return scoring
 
 

@@ -11,7 +11,8 @@ from pyod.models.base import BaseDetector
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skim._detectors._verdict import ThresholdMixin, between
+from skim._detectors._threshold_mixin import ThresholdMixin
+from skim._model._threshold import between
 
 
 class PyODDetector(ThresholdMixin, BaseEstimator):

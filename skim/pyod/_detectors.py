@@ -109,14 +109,12 @@ class PyODIMDetector(BaseDetector):
             The fitted detector.
         """
         params = self.get_params(deep=False)
-        before = self.__dict__.get("detector_") if params.get("warm_start") else None
         # A failed fit must not leave the detector fitted.
         for name in FITTED:
             self.__dict__.pop(name, None)
         if not self._check_contamination():
             params["contamination"] = "auto"  # not used
-        detector = before or self._detector_class()
-        detector.set_params(**params).fit(X)
+        detector = self._detector_class(**params).fit(X)
         # With labels, PyOD would take their number of classes in predict_proba.
         self._set_n_classes(None)
         self.detector_ = detector
@@ -154,7 +152,7 @@ class PyODIMDetector(BaseDetector):
         -------
         scores : ndarray of shape (n_samples,)
             The loss of each row, averaged over the ensemble members and the
-            checkpoints: ``-score_samples(X)`` of the skim detector.
+            snapshots: ``-score_samples(X)`` of the skim detector.
         """
         check_is_fitted(self, FITTED)
         return -self.detector_.score_samples(X)

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.utils import _safe_indexing, check_array
 
-from skim._detectors._expecting import CellExpectations
-from skim._detectors._explaining import blamed_cells
-from skim._reasons import SHARE, Judgement, judge
+from skim._detectors._base import scaled_table
+from skim._model._expectations import CellExpectations, cells_to_blame
+from skim._model._reasons import SHARE, Judgement, judge
 from skim.report._charts import scatter
 
 N_REASONS = 3  # columns named for a row
@@ -22,7 +22,8 @@ LEVELS = (0.5, 0.75, 0.9, 0.97, 0.99)  # quantiles at which the map changes colo
 
 def is_training_data(detector, losses):
     """Whether these are the losses of the training data, in its order."""
-    trained, rows = -detector.training_scores_, detector.training_rows_
+    trained = -detector.training_scores_
+    rows = getattr(detector, "training_rows_", None)
     if rows is not None:  # of a large table
         losses = losses[rows[rows < len(losses)]]
     return len(losses) == len(trained) and np.allclose(losses, trained, rtol=1e-5)
@@ -84,12 +85,13 @@ class Blame(NamedTuple):
 
 def blame(case, top):
     """Find the cells to blame for the losses of the top rows."""
-    detector, scaler = case.detector, case.detector._scaler
+    detector, model = case.networks, case.networks.model_
+    scaler = model.scaler
     rows = _safe_indexing(case.features, top)
-    scaled = detector._scaled(rows).cells()
+    scaled = scaled_table(detector, rows).cells()
     relative = detector.explain(rows, relative=True)
     with np.errstate(over="ignore", invalid="ignore"):  # of values near 1e308
-        expectations = CellExpectations(scaler, scaler.cells(detector._sample))
+        expectations = CellExpectations(scaler, scaler.cells(model.sample))
         cells = _blamed_cells(expectations, scaled, relative)
         features, contributions = cells["column"], cells["contribution"]
         expected, low, high = (
@@ -113,7 +115,7 @@ def _blamed_cells(expectations, scaled, relative):
     step = max(MAX_CELLS // n_features, 1)
     chunks = [slice(start, start + step) for start in range(0, n_rows, step)]
     parts = [
-        blamed_cells(expectations, scaled[chunk], relative[chunk], n_features)
+        cells_to_blame(expectations, scaled[chunk], relative[chunk], n_features)
         for chunk in chunks
     ]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -285,8 +287,9 @@ def map_of(case, losses, flagged, order, n_top):
     if n > N_DOTS:
         sample = np.random.default_rng(0).choice(n, N_DOTS, replace=False)
     shown = np.union1d(sample, top)
-    rows = case.detector._scaled(_safe_indexing(case.features, shown)).values()
-    rows = np.where(np.isnan(rows), case.detector._scaler.fill_, rows)
+    networks = case.networks
+    rows = networks.feature_space(_safe_indexing(case.features, shown))
+    rows = np.where(np.isnan(rows), networks.model_.scaler.fill_, rows)
     points, variance = _components(rows, np.isin(shown, sample))
     place = np.empty(n, dtype=np.intp)
     place[order] = np.arange(n)
@@ -319,8 +322,8 @@ def _components(rows, counts):
 # The training history -------------------------------------------------------------
 
 
-def kept_checkpoints(detector):
-    """Return the unit of training time, and when checkpoints were kept."""
+def snapshot_times(detector):
+    """Return the unit of training time, and when snapshots were taken."""
     if hasattr(detector, "best_updates_"):
         return "update", detector.best_updates_
     if hasattr(detector, "best_epochs_"):

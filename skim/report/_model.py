@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skim._detectors._base import IMDetector
+from skim._detectors._base import BaseDetector
+from skim._detectors._imboost import IMBoostDetector
 from skim._utils import feature_names
 from skim.report._table import Table
 
@@ -19,7 +20,9 @@ class Case:
 
     Attributes
     ----------
-    detector : IMDetector
+    detector : BaseDetector or IMBoostDetector
+    networks : BaseDetector
+        The detector itself, or the one that labels add to.
     read : Table
         The columns of `X`.
     features : DataFrame or ndarray of shape (n_rows, n_features)
@@ -36,10 +39,11 @@ class Case:
     def __init__(self, model, X):
         steps, self.detector = _split(model)
         check_is_fitted(self.detector)
+        self.networks = getattr(self.detector, "detector_", self.detector)
         self.read = Table(X)
         self._check_shape(model)
-        if steps and hasattr(steps[0], "_parsed"):
-            self.read = Table(steps[0]._parsed(X))
+        if steps and hasattr(steps[0], "parse"):
+            self.read = Table(steps[0].parse(X))
         self.table = self.read
         self.features = X
         for step in steps:
@@ -102,7 +106,7 @@ def _split(model):
     if isinstance(model, Pipeline):
         *before, (_, detector) = model.steps
         steps = [step for _, step in before if step not in (None, "passthrough")]
-    if not isinstance(detector, IMDetector):
+    if not isinstance(detector, BaseDetector | IMBoostDetector):
         raise TypeError(
             "model must be a fitted skim detector, or a Pipeline that ends with one, "
             f"not {type(detector).__name__}."

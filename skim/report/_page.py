@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
 import skim
-from skim._detectors._verdict import probability
-from skim._reasons import deciding_labels
+from skim._detectors._base import scaled_table
+from skim._model._reasons import deciding_labels
+from skim._model._threshold import probability
 from skim._utils import replacing
 from skim.report import _findings, _text
 from skim.report._charts import distribution, trajectory
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.pipeline import Pipeline
 
-    from skim._detectors._base import IMDetector
+    from skim._detectors._base import BaseDetector
 
 MAX_TOP = 500  # keeps the page small
 LABELS = {1: "labelled outlier", 0: "labelled inlier"}
@@ -36,7 +37,7 @@ N_TREATMENTS = 8  # counted by name
 
 
 def write_report(
-    model: IMDetector | Pipeline,
+    model: BaseDetector | Pipeline,
     X: ArrayLike | pd.DataFrame,
     path: str | os.PathLike[str],
     *,
@@ -123,7 +124,9 @@ def write_report(
 def _content(case, ids, n_top):
     """Return the variables of the template."""
     detector = case.detector
-    scores, scores_by_member = detector._score_by_member(case.features)
+    scores = detector.score_samples(case.features)
+    table = scaled_table(case.networks, case.features)
+    scores_by_member = -case.networks.model_.losses_by_member(table)
     flagged = scores < detector.offset_
     losses = -scores
     order = np.argsort(scores, kind="stable")
@@ -135,7 +138,7 @@ def _content(case, ids, n_top):
     reasons, n_more, blamed, read = _findings.reasons_and_columns(case, top, blame)
     agreement = _findings.agreement(scores_by_member, top)
     threshold = float(-detector.offset_)
-    by, kept = _findings.kept_checkpoints(detector)
+    by, kept = _findings.snapshot_times(case.networks)
     labels = _findings.labels_of(detector, losses)
     trained_here = _findings.is_training_data(detector, losses)
     learns_labels = len(getattr(detector, "label_rows_", ())) > 0
@@ -184,7 +187,8 @@ def _content(case, ids, n_top):
         "agreement": agreement,
         "labels": _findings.judged_labels(labels, flagged, ids),
         "learns_labels": learns_labels,
-        "trajectory": trajectory(detector.history_, by, kept),
+        "stopping": case.networks.stopping,
+        "trajectory": trajectory(case.networks.history_, by, kept),
         "map": _findings.map_of(case, losses, flagged, order, len(top)),
         "levels": _findings.LEVELS,
         "strip": STRIP,

@@ -341,7 +341,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             }
         )
 
-    def _parsed(self, X):
+    def parse(self, X):
         """Return the table with numbers and dates in text parsed."""
         table = self._frame(X, reset=False)
         for step, positions in self._steps():
