@@ -195,6 +195,14 @@ def replacing(target):
 class Parameters:
     """Base of dataclasses that scikit-learn can clone, and search over."""
 
+    def __repr__(self):
+        changed = (
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)
+            if getattr(self, field.name) is not field.default
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
+
     def get_params(self, deep: bool = True) -> dict:
         """Return the parameters by name.
 

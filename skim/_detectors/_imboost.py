@@ -349,6 +349,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
         Nothing of a previous fit changes before all is done.
         """
+        X = X if hasattr(X, "shape") else np.asarray(X)
         in_training = self._labels_enter_training()
         detector = self._new_detector()
         fingerprint = None if in_training else _fingerprint(detector, X)

@@ -19,7 +19,7 @@ ACTIVATIONS = ("tanh", "relu", "sigmoid", "identity")
 SCALINGS = ("squash", "minmax")
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class VAEConfig(Parameters):
     """Settings of the stacked variational autoencoder.
 
@@ -87,7 +87,7 @@ class VAEConfig(Parameters):
         )
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class AutoencoderConfig(Parameters):
     r"""Settings of the autoencoder with one hidden layer, :math:`A\,\phi(W x)`.
 
@@ -142,7 +142,7 @@ class AutoencoderConfig(Parameters):
         )
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ModuleConfig(Parameters):
     """A torch module as a detector's network.
 

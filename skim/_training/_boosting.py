@@ -13,7 +13,7 @@ from skim._training._schedules import ALTBISchedule
 N_RECENT_EPOCHS = 10  # whose losses say which rows to ask about
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class IMBoostSchedule(ALTBISchedule):
     """The schedule of ALTBI, with labels that enter the training after a warm-up.
 

@@ -28,7 +28,7 @@ MIN_PASSES = 50
 MAX_UPDATES_BETWEEN_CHECKS = 10  # of ODIM
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ALTBISchedule(Parameters):
     """Truncated losses, growing batches and snapshots of the later epochs.
 
@@ -214,7 +214,7 @@ class ALTBISchedule(Parameters):
         return [epoch - 1 for epoch in epochs]
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ODIMSchedule(Parameters):
     """Small batches and frequent checks; each member stops at its best.
 
@@ -301,7 +301,7 @@ class ODIMSchedule(Parameters):
         return [len(criterion) - 1]
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class BestEpochSchedule(Parameters):
     """Batches of one size; each member is kept at its best epoch.
 
