@@ -13,12 +13,12 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim import _nets as nets
+from skim._compat import CallbackSupportMixin
 from skim._detectors._callbacks import FitCallbacks
 from skim._detectors._ema import EMAWarmStart
 from skim._detectors._explaining import ExplainMixin
