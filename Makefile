@@ -3,8 +3,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 OLDEST := .venv-oldest
+# Releases to install; make test CONSTRAINTS=/dev/null tests with the newest ones.
+CONSTRAINTS ?= constraints.txt
 
-.PHONY: demo weights test test-oldest lint format docs dist dist-check clean
+.PHONY: demo weights test test-browser test-oldest lint format docs dist dist-check clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/skim demo --report demo.html
@@ -16,6 +18,11 @@ weights: $(VENV)/demo.stamp
 # Threads that wait for others would keep a processor busy, and the tests share few.
 test: $(VENV)/test.stamp lint
 	OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest
+
+# The HTML report in Chrome or Chromium, which has to be installed.
+test-browser: $(VENV)/test.stamp
+	$(BIN)/python -m pip install --quiet -e '.[browser]'
+	$(BIN)/python -m pytest -n 0 tests/report/test_browser.py
 
 # The core of the suite, with the lowest versions that pyproject.toml allows. Old
 # releases use what newer ones of their own dependencies deprecate.
@@ -45,7 +52,7 @@ dist: $(VENV)/dist.stamp
 dist-check: dist
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	$(PYTHON) -m venv "$$folder/venv" && \
-	"$$folder/venv/bin/python" -m pip install --quiet -c constraints.txt \
+	"$$folder/venv/bin/python" -m pip install --quiet -c $(CONSTRAINTS) \
 		"$$(echo dist/*.whl)[cli]" && \
 	cd "$$folder" && venv/bin/skim demo --report demo.html && test -s demo.html && \
 	test -f "$$(venv/bin/python -c 'import skim; print(skim.__path__[0])')/py.typed"
@@ -56,19 +63,19 @@ $(VENV)/bin/python:
 
 # Torch first and by itself, so that nothing else decides which one it is.
 $(VENV)/torch.stamp: constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) torch
 	touch $@
 
 $(VENV)/demo.stamp: pyproject.toml $(VENV)/torch.stamp
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[bench]'
 	touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(VENV)/torch.stamp
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[test]'
 	touch $@
 
 $(VENV)/docs.stamp: pyproject.toml $(VENV)/torch.stamp
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[docs]'
 	touch $@
 
 $(VENV)/dist.stamp: | $(VENV)/bin/python

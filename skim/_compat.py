@@ -1,11 +1,11 @@
-"""What older versions of scikit-learn do not have."""
+"""Names that the oldest supported scikit-learn does not have."""
 
 try:
     from sklearn.callback import CallbackSupportMixin
-except ImportError:  # before 1.9
+except ImportError:  # scikit-learn < 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands for scikit-learn's support of callbacks where there is none."""
+        """Stand-in for the mixin; there are no callbacks to support."""
 
 
 __all__ = ["CallbackSupportMixin"]

@@ -21,12 +21,11 @@ OTHER_PROJECT = re.compile(
 )
 
 
-@pytest.fixture(scope="module")
-def advice():
-    """The text of every tracked file that may tell how to install skim."""
+def tracked(*patterns):
+    """Return the paths of tracked files."""
     try:
         listed = subprocess.run(
-            ["git", "ls-files", "-z", "--", *ADVISING],
+            ["git", "ls-files", "-z", "--", *patterns],
             cwd=ROOT,
             capture_output=True,
             check=True,
@@ -34,8 +33,14 @@ def advice():
         ).stdout
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("not a git checkout")
+    return list(filter(None, listed.split("\0")))
+
+
+@pytest.fixture(scope="module")
+def advice():
+    """The text of every tracked file that may tell how to install skim."""
     text = {}
-    for path in filter(None, listed.split("\0")):
+    for path in tracked(*ADVISING):
         try:
             text[path] = (ROOT / path).read_text(encoding="utf-8")
         except (FileNotFoundError, UnicodeDecodeError):  # deleted, or a picture
@@ -77,6 +82,30 @@ def test_install_instructions_name_extras_that_exist(advice):
     }
     assert "plot" in named
     assert named <= set(PROJECT["optional-dependencies"])
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_files_and_commands_that_a_page_names_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w.-]*/[\w./-]*|[\w.-]+\.(?:py|txt|md))`", text))
+    named |= set(re.findall(r"\]\((?!https?:)([^)#]+)\)", text))
+    made = {"docs/_build/html"}
+    files = "".join(f"/{path}/\n" for path in tracked())
+    missing = [name for name in named - made if f"/{name.strip('/')}/" not in files]
+    assert missing == []
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    goals = set(re.findall(r"(?:^|`)make ([\w-]+)", text, re.MULTILINE))
+    assert {"test", "docs"} <= goals
+    assert all(re.search(rf"^{goal}:", rules, re.MULTILINE) for goal in goals)
+
+
+def test_continuous_integration_runs_the_commands_of_the_readme():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^make [\w-]+", readme, re.MULTILINE)
+    assert commands == ["make demo", "make test"]
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert script.splitlines()[-2:] == commands
+    assert "set -euo pipefail" in script
 
 
 def test_every_dependency_has_one_lower_bound():

@@ -1,5 +1,7 @@
 """What to expect in a cell, given the other cells of its row."""
 
+import itertools
+
 import numpy as np
 
 from skim._model._scaling import rms
@@ -17,6 +19,7 @@ MAX_DEVIATION = 6.0  # to which standardised cells are clipped in the linear par
 MAX_LEVELS = 12  # a column with no more frequent values is discrete
 N_MORE_CANDIDATES = 5  # cells looked at beyond those asked for
 ROUNDING = 1e-6  # of scaled values in single precision
+BLOCK_CELLS = 50_000  # predicted at once
 
 
 class CellExpectations:
@@ -83,29 +86,15 @@ class CellExpectations:
         rows = rows.astype(np.float64)
         unknown = np.isnan(rows) | self.far_out(rows)
         deviations = np.where(unknown, 0.0, self._standardised(rows))
-        nearest = self._nearest(deviations, unknown, columns)
-        linear = np.zeros(columns.shape)
-        residuals = self._residuals[nearest, columns[:, :, None]].astype(np.float64)
-        if not self.is_wide:
-            weights = -self._precision / self._diagonal[:, None]
-            np.fill_diagonal(weights, 0.0)
-            for k, column in enumerate(columns.T):
-                linear[:, k] = np.einsum("ij,ij->i", deviations, weights[column])
-            is_own = np.take_along_axis(unknown, columns, axis=1)
-            others_are_unknown = unknown.sum(axis=1, keepdims=True) > is_own
-            for i, k in np.argwhere(others_are_unknown):
-                column, theirs = columns[i, k], self._reference[nearest[i, k]]
-                partial = self._regression(column, unknown[i])
-                linear[i, k] = deviations[i] @ partial
-                residuals[i, k] = theirs[:, column] - theirs @ partial
-                residuals[i, k] /= 1 - self._leverage[nearest[i, k]]
-        quantiles = np.quantile(
-            residuals,
-            [SHARE_OUTSIDE, 0.5, 1 - SHARE_OUTSIDE],
-            axis=-1,
-            method="weibull",  # unbiased, however few values there are
-        )
-        low, middle, high = (self._finished(linear + q, columns) for q in quantiles)
+        distances = self._distances(deviations, unknown)
+        quantiles = np.empty((3, *columns.shape))
+        step = max(BLOCK_CELLS // columns.shape[1], 1)
+        for start in range(0, len(rows), step):
+            block = slice(start, start + step)
+            quantiles[:, block] = self._quantiles(
+                deviations[block], unknown[block], distances[block], columns[block]
+            )
+        low, middle, high = self._finished(quantiles, columns)
         return middle, low, high
 
     def far_out(self, rows):
@@ -136,13 +125,13 @@ class CellExpectations:
         self._above = np.where(high > median, (end - middle) / 1.645, overall)
         usual = np.where(self._remoteness(rows) <= FAR_OUT, rows, median)
         self.lowest, self.highest = usual.min(axis=0), usual.max(axis=0)
-        self._levels = {}
+        self._levels = np.full((rows.shape[1], MAX_LEVELS), np.nan)
         for column, values in enumerate(rows.T):
             levels, counts = np.unique(values, return_counts=True)
             frequent = counts >= max(2, 0.005 * len(values))
             share = counts[frequent].sum() / len(values)
             if 0 < frequent.sum() <= MAX_LEVELS and share >= 0.9:
-                self._levels[column] = levels[frequent]
+                self._levels[column, : frequent.sum()] = levels[frequent]
 
     def _remoteness(self, rows):
         """Return how many standard deviations cells are from their median."""
@@ -197,32 +186,65 @@ class CellExpectations:
         weights[sought] = 0.0
         return weights
 
-    def _nearest(self, deviations, unknown, columns):
+    def _distances(self, deviations, unknown):
+        """Return the squared distances to the training rows in the known cells.
+
+        They are given up to a constant for each row.
+        """
+        reference = self._reference.astype(np.float64)
+        distances = (~unknown).astype(np.float64) @ np.square(reference).T
+        distances -= 2 * (deviations @ reference.T)
+        return distances
+
+    def _nearest(self, deviations, unknown, distances, columns):
         """Return the training rows nearest in the known cells but the one predicted."""
-        known = (~unknown).astype(np.float32)
-        rows = deviations.astype(np.float32)
-        reference = self._reference
-        squares = np.square(reference)
-        n_neighbours = max(1, min(N_NEIGHBOURS, len(reference) // 3))
+        n_neighbours = max(1, min(N_NEIGHBOURS, len(self._reference) // 3))
         nearest = np.empty((*columns.shape, n_neighbours), dtype=np.intp)
-        for k in range(columns.shape[1]):
-            others = known.copy()
-            np.put_along_axis(others, columns[:, k : k + 1], 0.0, axis=1)
-            distances = others @ squares.T
-            distances -= 2 * ((rows * others) @ reference.T)  # up to a constant
-            order = np.argpartition(distances, n_neighbours - 1, axis=1)
-            nearest[:, k] = order[:, :n_neighbours]
+        for i, own in enumerate(columns):
+            theirs = self._reference.T[own].astype(np.float64)
+            part = np.square(theirs) - 2 * deviations[i, own, None] * theirs
+            part[unknown[i, own]] = 0.0
+            # Rounded, so that training rows at the same distance remain so.
+            others = (distances[i] - part).astype(np.float32)
+            order = np.argpartition(others, n_neighbours - 1, axis=1)
+            nearest[i] = order[:, :n_neighbours]
         return nearest
+
+    def _quantiles(self, deviations, unknown, distances, columns):
+        """Return the low, the middle and the high standardised prediction of cells."""
+        nearest = self._nearest(deviations, unknown, distances, columns)
+        linear = np.zeros(columns.shape)
+        residuals = self._residuals[nearest, columns[:, :, None]].astype(np.float64)
+        if not self.is_wide:
+            weights = -self._precision / self._diagonal[:, None]
+            np.fill_diagonal(weights, 0.0)
+            for k, column in enumerate(columns.T):
+                linear[:, k] = np.einsum("ij,ij->i", deviations, weights[column])
+            is_own = np.take_along_axis(unknown, columns, axis=1)
+            others_are_unknown = unknown.sum(axis=1, keepdims=True) > is_own
+            for i, k in np.argwhere(others_are_unknown):
+                column, theirs = columns[i, k], self._reference[nearest[i, k]]
+                partial = self._regression(column, unknown[i])
+                linear[i, k] = deviations[i] @ partial
+                residuals[i, k] = theirs[:, column] - theirs @ partial
+                residuals[i, k] /= 1 - self._leverage[nearest[i, k]]
+        return linear + np.quantile(
+            residuals,
+            [SHARE_OUTSIDE, 0.5, 1 - SHARE_OUTSIDE],
+            axis=-1,
+            method="weibull",  # unbiased, however few values there are
+        )
 
     def _finished(self, standardised, columns):
         """Return scaled values within the usual range of their columns."""
         values = standardised * self._scale[columns] + self._mean[columns]
         values = np.clip(values, self.lowest[columns], self.highest[columns])
-        for column, levels in self._levels.items():
-            here = columns == column
-            between = (levels[1:] + levels[:-1]) / 2
-            values[here] = levels[np.searchsorted(between, values[here])]
-        return values
+        # The nearest level; no value is above a boundary that is NaN.
+        place = np.zeros(values.shape, dtype=np.intp)
+        for lower, upper in itertools.pairwise(self._levels.T):
+            place += values > ((lower + upper) / 2)[columns]
+        nearest = self._levels[columns, place]
+        return np.where(np.isnan(nearest), values, nearest)
 
 
 def cells_to_blame(expectations, rows, contributions, n_cells):

@@ -173,16 +173,16 @@ def row_reasons(
 
     def likeliest(i, column):
         """Return the feature of a column of levels that is expected, and its value."""
-        own = [
-            k
-            for k, feature in enumerate(features[i])
-            if feature in levels and origin(feature) == column
-        ]
-        k = max(own, key=lambda k: cells["expected"][i, k])
+        own = np.flatnonzero(np.isin(features[i], levels_of[column]))
+        k = own[np.argmax(cells["expected"][i, own])]
         return features[i, k], float(cells["expected"][i, k])
 
     def origin(feature):
         return feature if columns is None else columns[feature]
+
+    levels_of: dict[str, list[str]] = {}
+    for level in levels:
+        levels_of.setdefault(origin(level), []).append(level)
 
     def told(i, k, column):
         feature = features[i, k]

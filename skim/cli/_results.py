@@ -113,31 +113,32 @@ class Results:
 
     def explain(self, rows):
         """Return the full reasons of rows, a list of RowReasons."""
-        size = max(MAX_COMPARED // len(self._feature_names), 1)
+        # A chunk of a wide table costs as much for few rows as for many.
+        size = max(MAX_COMPARED // len(self._feature_names), MIN_EXPLAINED)
         chunks = self._in_chunks(rows, self._explain, size)
         return [reasons for chunk in chunks for reasons in chunk]
 
     def _explain(self, rows):
-        features = self._feature_names
-        reasons = self.detector.reasons(self._features(rows), n_reasons=None)
+        names, features = self._feature_names, self._features(rows)
+        reasons = self.detector.reasons(features, n_reasons=None)
         given = getattr(self.detector, "feature_names_in_", None)
         if given is None:
-            known = {f"x{j}": name for j, name in enumerate(features)}
+            known = {f"x{j}": name for j, name in enumerate(names)}
             reasons["feature"] = reasons["feature"].map(known)
         found = row_reasons(
             reasons,
             len(rows),
             max_reasons=self.n_reasons,
-            columns=dict(zip(features, self.encoder.origins_, strict=True)),
+            columns=dict(zip(names, self.encoder.origins_, strict=True)),
             levels=self._levels,
-            describe=self.encoder.describe,
+            describe=self._describe,
             written=lambda i, column, feature: self._written(rows[i], column, feature),
         )
         # A row that its loss does not make an outlier is not strange as a whole, though
         # a cell of it may be.
         likes = deciding_labels(
             self.detector,
-            self._features(rows),
+            features,
             self.losses[rows],
             lambda row: f"training row {row + 1:,}",
         )
@@ -168,6 +169,13 @@ class Results:
             if self._treatments[column] in ("category", "frequency")
             and feature != f"{column}_missing"
         }
+
+    @cached_property
+    def _place(self):
+        return {name: place for place, name in enumerate(self._feature_names)}
+
+    def _describe(self, feature, value):
+        return self.encoder.describe(self._place[feature], value)
 
     def _written(self, row, column, feature):
         """Return a cell as in the table, None if a feature is only part of it."""

@@ -12,7 +12,6 @@ from skim._model._reasons import SHARE, Judgement, judge
 from skim.report._charts import scatter
 
 N_REASONS = 3  # columns named for a row
-MAX_CELLS = 100_000  # predicted at once
 N_COLUMNS = 200  # columns described
 N_BLAMED = 10  # columns to blame for the top rows together
 N_OTHERS = 10  # rows named on which threshold and labels differ
@@ -92,7 +91,7 @@ def blame(case, top):
     relative = detector.explain(rows, relative=True)
     with np.errstate(over="ignore", invalid="ignore"):  # of values near 1e308
         expectations = CellExpectations(scaler, scaler.cells(model.sample))
-        cells = _blamed_cells(expectations, scaled, relative)
+        cells = cells_to_blame(expectations, scaled, relative, scaled.shape[1])
         features, contributions = cells["column"], cells["contribution"]
         expected, low, high = (
             scaler.inverse_transform(cells[name], features)
@@ -107,18 +106,6 @@ def blame(case, top):
     total = shares.sum(axis=1, keepdims=True)
     shares /= np.where(total > 0, total, 1)
     return Blame(features, (expected, low, high), judgement, shares)
-
-
-def _blamed_cells(expectations, scaled, relative):
-    """Return all cells in the order of blame, predicting a part of them at a time."""
-    n_rows, n_features = scaled.shape
-    step = max(MAX_CELLS // n_features, 1)
-    chunks = [slice(start, start + step) for start in range(0, n_rows, step)]
-    parts = [
-        cells_to_blame(expectations, scaled[chunk], relative[chunk], n_features)
-        for chunk in chunks
-    ]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _as_array(rows):
@@ -206,7 +193,7 @@ def _rarest(case, rows):
     rareness = np.zeros((len(rows), case.table.n_columns))
     for j in np.unique(case.origins):
         column = case.table.column(j)
-        rareness[:, j] = [1 - column.rarity(i) for i in rows]
+        rareness[:, j] = 1 - column.rarity(rows)
     order = np.argsort(-rareness, axis=1, kind="stable")[:, :N_REASONS]
     return [
         [int(j) for j in mine if rareness[i, j] > 0] for i, mine in enumerate(order)

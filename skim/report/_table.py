@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from functools import cached_property
 from numbers import Real
 
 import numpy as np
@@ -112,8 +113,8 @@ class Column(ABC):
         """Describe where a value that is not missing lies."""
 
     @abstractmethod
-    def _rarity(self, i):
-        """Return the share of rows with such a value, which is not missing."""
+    def _rarity(self, rows):
+        """Return the share of rows with such values, which are not missing."""
 
     @abstractmethod
     def _mark(self, i):
@@ -139,11 +140,12 @@ class Column(ABC):
         """Return the range expected in row `i` as text, and its band, if any."""
         return {"expected": None, "band": None}
 
-    def rarity(self, i):
-        """Return the share of rows with a value like the one in row `i`."""
-        if self._missing[i]:
-            return self.n_missing / self.n_rows
-        return self._rarity(i)
+    def rarity(self, rows):
+        """Return, for each of some rows, the share of rows with a value like its."""
+        shares = np.full(len(rows), self.n_missing / self.n_rows)
+        known = ~self._missing[rows]
+        shares[known] = self._rarity(rows[known])
+        return shares
 
 
 class Numbers(Column):
@@ -162,10 +164,14 @@ class Numbers(Column):
         self._is_whole = bool((np.rint(drawn) == drawn).all())
         if not len(drawn):
             drawn = np.zeros(1)
+        self._drawn = drawn
         self._low, self._high = limits(drawn)
-        clipped = np.clip(drawn, self._low, self._high)
+
+    @cached_property
+    def bars(self):
+        clipped = np.clip(self._drawn, self._low, self._high)
         counts, _ = np.histogram(clipped, N_BINS, (self._low, self._high))
-        self.bars = bar_path(counts, *STRIP)
+        return bar_path(counts, *STRIP)
 
     @property
     def summary(self):
@@ -180,16 +186,16 @@ class Numbers(Column):
     def _show(self, i):
         return self._write(self._values[i])
 
-    def _around(self, i):
-        """Return the number of smaller and of larger values."""
-        value = self._numeric[i]
-        below = int(np.searchsorted(self._sorted, value, side="left"))
-        above = int(np.searchsorted(self._sorted, value, side="right"))
+    def _around(self, rows):
+        """Return the numbers of smaller and of larger values."""
+        values = self._numeric[rows]
+        below = np.searchsorted(self._sorted, values, side="left")
+        above = np.searchsorted(self._sorted, values, side="right")
         return below, len(self._sorted) - above
 
-    def _rarity(self, i):
+    def _rarity(self, rows):
         n = len(self._sorted)
-        return min(2 * (n - max(self._around(i))) / n, 1.0)
+        return np.minimum(2 * (n - np.maximum(*self._around(rows))) / n, 1.0)
 
     def _place(self, i):
         n = len(self._sorted)
@@ -259,8 +265,9 @@ class Categories(Column):
     def _show(self, i):
         return str(self._values[i])
 
-    def _rarity(self, i):
-        return self._counts[str(self._values[i])] / self._counts.total()
+    def _rarity(self, rows):
+        sizes = [self._counts[str(value)] for value in self._values[rows]]
+        return np.array(sizes) / self._counts.total()
 
     def _place(self, i):
         size = self._counts[str(self._values[i])]

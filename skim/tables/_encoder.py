@@ -230,6 +230,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for j, outcome in enumerate(outcomes)
             if outcome.constant is not None
         ]
+        # The encoder of each feature, its column there, and its place in the column.
+        self._places = np.array(
+            [
+                (i, j, k)
+                for i, (step, _) in enumerate(self._steps())
+                for j, suffixes in enumerate(step.suffixes_)
+                for k in range(len(suffixes))
+            ]
+        )
         self.origins_ = np.array(
             [names[j] for j, suffixes in self._columns() for _ in suffixes],
             dtype=object,
@@ -282,18 +291,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ('2024-01-03', 'Thursday')
         """
         check_is_fitted(self)
-        names = self.get_feature_names_out().tolist()
-        if isinstance(feature, str) and feature not in names:
-            known = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
-            raise ValueError(f"Unknown feature {feature!r}; the features are {known}.")
-        place = names.index(feature) if isinstance(feature, str) else int(feature)
-        places = [
-            (step, j, k)
-            for step, positions in self._steps()
-            for j in range(len(positions))
-            for k in range(len(step.suffixes_[j]))
+        if isinstance(feature, str):
+            names = self.get_feature_names_out().tolist()
+            if feature not in names:
+                known = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
+                raise ValueError(
+                    f"Unknown feature {feature!r}; the features are {known}."
+                )
+            feature = names.index(feature)
+        i, j, k = self._places[feature].tolist()
+        step = self.transformer_.named_transformers_[
+            self.transformer_.transformers[i][0]
         ]
-        step, j, k = places[place]
         return step.describe(j, k, float(value))
 
     def unseen_values(self, X: ArrayLike | pd.DataFrame) -> pd.DataFrame:
@@ -343,10 +352,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def parse(self, X):
         """Return the table with numbers and dates in text parsed."""
+        pd = import_pandas("Tables need pandas: pip install 'skim-od[cli]'")
         table = self._frame(X, reset=False)
+        columns = {j: table.iloc[:, j] for j in range(table.shape[1])}
         for step, positions in self._steps():
             for k, j in enumerate(positions):
-                table[j] = step.parsed(table.iloc[:, j], k)
+                columns[j] = step.parsed(columns[j], k)
+        table = pd.DataFrame(columns, index=table.index, copy=False)
         table.columns = [str(name) for name in self._names_in()]
         return table
 

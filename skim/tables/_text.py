@@ -521,12 +521,14 @@ def _format(sample, order):
     starts = [firsts[order].format(mark) for mark in "./-"] if order in firsts else []
     formats = [ISO, *(s + y + t for s in starts for y in ("%Y", "%y") for t in TIMES)]
     formats += [f"%Y/%m/%d{time}" for time in TIMES]
-
-    def n_read(form):
-        return int(np.isfinite(_parse_format(sample, form)).sum())
-
-    best = max(formats, key=n_read)
-    return best if n_read(best) else ""
+    best, most = "", 0
+    for form in formats:
+        n_read = int(np.isfinite(_parse_format(sample, form)).sum())
+        if n_read > most:
+            best, most = form, n_read
+        if most == len(sample):
+            break
+    return best
 
 
 def _date(value, order):

@@ -3,9 +3,10 @@
 import shutil
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from tests.report.conftest import SCRIPT
+
+playwright_api = pytest.importorskip("playwright.sync_api")
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -15,7 +16,7 @@ def browser():
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         pytest.skip(f"no browser found; one of {', '.join(NAMES)} is needed")
-    with sync_playwright() as playwright:
+    with playwright_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program)
         yield browser
         browser.close()
