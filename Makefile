@@ -60,7 +60,7 @@ $(VENV)/torch.stamp: constraints.txt | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/demo.stamp: pyproject.toml $(VENV)/torch.stamp
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cli,plot,pyod]'
 	touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(VENV)/torch.stamp

@@ -48,6 +48,8 @@ def scale(
     The steps `workers` and `killed` use a tenth of the Parquet files. Results that are
     in the output are not measured again.
     """
+    if set(step) != {"memory"}:
+        import distributed  # noqa: F401  (before processes are started that need it)
     place = str(folder.resolve())
     few = max(parquet_rows // 10 // part_rows, 4) * part_rows
     tasks = {

@@ -7,7 +7,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import dask
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
@@ -69,6 +68,8 @@ def fit_in_memory(n_rows, n_columns):
 
 def parquet_on_threads(folder, n_rows, n_columns, part_rows):
     """Fit Parquet files by DaskDetector on threads, and write scores and labels."""
+    import dask
+
     parts = write_parts(Path(folder), n_rows, n_columns, part_rows)
     _warm_up()
     output = tempfile.mkdtemp(dir=folder)
@@ -76,7 +77,8 @@ def parquet_on_threads(folder, n_rows, n_columns, part_rows):
     try:
         with dask.config.set(settings), peak_of_all() as megabytes:
             clock = Clock()
-            n_read = sum(dask.compute([_length(part) for part in find_parts(parts)])[0])
+            lengths = [dask.delayed(_length)(part) for part in find_parts(parts)]
+            n_read = sum(dask.compute(lengths)[0])
             read_seconds, read_cpu = clock.read()
             clock = Clock()
             model = DaskDetector(detector(), random_state=0).fit(parts)
@@ -100,7 +102,6 @@ def parquet_on_threads(folder, n_rows, n_columns, part_rows):
     ]
 
 
-@dask.delayed
 def _length(part):
     return len(read_part(part))
 
