@@ -14,25 +14,18 @@ except ImportError:
 # A study is imported when it runs, so that the others may need what is not installed.
 STUDIES = {
     "demo": "Compare skim's detectors with PyOD's on three small tables.",
-    "adbench": "Run detectors on ADBench's data, KEEL's tasks or files of your own.",
-    "report": "Write a report of a run of adbench.",
-    "accuracy": "Compare ALTBI with IsolationForest and kNN.",
-    "judgement": "Measure thresholds, reasons and expected values.",
-    "simulation": "Simulate what the theory of inlier memorization predicts.",
-    "stopping": "Compare criteria that choose the number of epochs.",
-    "networks": "Compare networks of NetworkDetector with ALTBI.",
-    "search": "Compare the cost of a search over epochs with that of one fit per fold.",
-    "contrastive": "Compare ContrastiveEmbedder with the columns themselves.",
-    "speed": "Time fits with their training scores.",
+    "adbench": "Measure detectors on ADBench with several seeds.",
+    "report": "Summarise the results of adbench as tables and pictures.",
+    "accuracy": "Compare ALTBI with IsolationForest and kNN, and variants of it.",
+    "judgement": "Measure absurd cells, thresholds, gaps and expected values.",
+    "simulation": "Vary data and initial weights, and measure the window.",
+    "stopping": "Compare criteria for early stopping, over many tables.",
+    "labels": "Compare detectors that learn from a few labels.",
+    "tables": "Find errors that are planted in real tables of mixed types.",
     "scale": "Measure fits and scores of large tables, out of core as well.",
-    "path": "Count the functions that fit and predict run through.",
-    "weights": "Download the weights and data of the other studies.",
+    "tabpfn": "Compare raw tables with TabPFN's embeddings.",
     "images": "Find images of other classes among those of one class.",
     "texts": "Find texts of other topics among those of one topic.",
-    "embedding-speed": "Time embedders and measure their memory.",
-    "tabpfn": "Compare TabPFN's embedding with the columns themselves.",
-    "tables": "Find errors that were put into tables of mixed columns.",
-    "labels": "Compare detectors that are given a few labels.",
 }
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 DISTRIBUTIONS = {
@@ -48,9 +41,9 @@ class Studies(typer.core.TyperGroup):
     def resolve_command(self, ctx, args):
         """Import the command that the first argument names."""
         if args[0] in STUDIES:
-            name = args[0].replace("-", "_")
+            module = import_module(f"benchmarks.{args[0]}")
             study = typer.Typer(add_completion=False)
-            study.command(args[0])(getattr(import_module(f"benchmarks.{name}"), name))
+            study.command(args[0])(getattr(module, args[0]))
             self.commands[args[0]] = typer.main.get_command(study)
         return super().resolve_command(ctx, args)
 

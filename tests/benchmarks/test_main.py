@@ -100,7 +100,7 @@ def test_the_demo_needs_what_make_demo_installs(tmp_path):
 
 def test_a_package_that_is_missing_when_a_study_runs_is_named(tmp_path):
     output = str(tmp_path / "results.csv")
-    command = ["scale", "--step", "killed", "--output", output]
+    command = ["scale", "--step", "parquet", "--output", output]
     ((code, text),) = run_with(modules_of("bench"), command)
     assert code == 1
     assert text == "No module named 'distributed': pip install 'skim-od[dask]'\n"
@@ -126,16 +126,31 @@ def test_the_extra_that_has_a_package_is_named(module, extra):
     assert extra_of(module) == extra
 
 
+def test_commands_in_the_documentation_exist():
+    root = PYPROJECT.parent
+    texts = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md"]
+    texts += [
+        root / "Makefile",
+        *root.glob("docs/**/*.rst"),
+        *root.glob("skim/**/*.py"),
+    ]
+    named = {
+        name
+        for path in texts
+        for name in re.findall(r"python -m\s+benchmarks\s+(\w[\w-]*)", path.read_text())
+    }
+    assert {"accuracy", "labels"} <= named <= set(STUDIES)
+
+
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("accuracy", ["--data", "--topic", "--part", "--detector"]),
-        ("contrastive", ["--data"]),
+        ("accuracy", ["--data", "--detector"]),
         ("judgement", ["--data", "--part"]),
         ("scale", ["--step", "--data"]),
-        ("networks", ["--data", "--detector", "--network"]),
         ("images", ["--data", "--method", "--representation"]),
-        ("stopping", ["--data", "--detector"]),
+        ("stopping", ["--data", "--criterion"]),
+        ("tables", ["--data", "--kind", "--detector"]),
         ("tabpfn", ["--data", "--method", "--column"]),
         ("texts", ["--topic", "--method", "--representation"]),
     ],
