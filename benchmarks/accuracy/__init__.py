@@ -78,7 +78,7 @@ def summaries(records, variants=()):
         "expected": expected,
         "gains": gains,
         "by_source": summary.by_source(results, DEFAULT.name),
-        "differences": summary.differences(results, variants, DEFAULT.name),
+        "variants": summary.differences(results, variants, DEFAULT.name),
         "time": summary.times(results, DEFAULT.name),
     }
     return {name: table for name, table in found.items() if len(table)}

@@ -106,7 +106,7 @@ def draw_ranks(summary):
         axes.set_title(
             f"mean rank by {metric.upper()}\nbest rank + {difference:.2f} "
             f"(Nemenyi, 5 %); Friedman p = {p_value:.1g}",
-            fontsize=9,
+            fontsize=8,
         )
     _legend(figure, summary.families.values())
     return figure

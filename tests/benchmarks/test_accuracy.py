@@ -103,7 +103,7 @@ def test_the_command_resumes_and_compares_a_variant(tmp_path, monkeypatch, table
     variant = "variant=tests.benchmarks.detectors:Good"
     command = ["accuracy", "--data", "keel/glass", "--detector", variant]
     told = run_command(*command, "--seeds", 1, "--output", output)
-    assert "differences" in told
+    assert "variants" in told
     lines = (output / "results.jsonl").read_text()
     assert len(lines.splitlines()) == 4
     run_command(*command, "--seeds", 1, "--output", output)
