@@ -64,17 +64,6 @@ def test_seeds_and_parts_are_averaged(records):
     assert results.loc[("CIFAR10", "ALTBI"), "parts"] == "2 of 10"
 
 
-def test_tasks_of_keel_are_averaged_by_family():
-    rows = made_up({"ALTBI": 0.8}, files=["keel/glass_0", "keel/glass_1"], group="keel")
-    rows += made_up({"ALTBI": 0.5}, files=["keel/wine_0"], group="keel")
-    summary = Summary(rows)
-    assert summary.group_name == "KEEL families"
-    (average,) = summary.averages.itertuples()
-    assert average.auroc == pytest.approx((0.805 + 0.505) / 2)
-    assert average.n_sets == 2
-    assert (summary.results["parts"] == "").all()
-
-
 def test_only_complete_detectors_are_ranked(records):
     averages = Summary(records).averages.set_index("detector")
     assert averages.loc["kNN", "n_sets"] == 3
@@ -84,19 +73,6 @@ def test_only_complete_detectors_are_ranked(records):
     assert averages.index[-1] == "kNN"
     assert averages.loc["ALTBI", "auroc_rank"] < averages.loc["IForest", "auroc_rank"]
     assert averages.loc["DTE-C", "family"] == "published"
-
-
-def test_the_last_version_of_ones_own_file_counts():
-    kinds = {"group": "own", "seeds": [0]}
-    rows = made_up({"Mine": 0.2, "Other": 0.3}, files=["a@1", "b@1"], **kinds)
-    rows += made_up({"Mine": 1.0, "New": 0.4}, files=["a@2"], **kinds)
-    for row in rows:
-        row["dataset"] = row["file"][0]
-    summary = Summary(rows, reference="Mine")
-    table = summary.table("auroc")
-    assert table.loc["a"].dropna().to_dict() == {"Mine": 1.0, "New": 0.4}
-    assert table.loc["b", "Mine"] == 0.2
-    assert summary.replaced == ["a"]
 
 
 def test_the_last_settings_count():
@@ -115,25 +91,6 @@ def test_a_table_that_was_hardly_begun_is_left_out(records):
     assert summary.averages.set_index("detector").loc["IForest", "complete"]
 
 
-def test_only_equal_parts_are_compared():
-    rows = made_up({"ALTBI": 0.7, "IForest": 0.6}, files=["SVHN_0"], group="image")
-    rows += made_up({"ALTBI": 0.7}, files=["SVHN_1"], group="image")
-    failed = rows[0] | {"detector": "IForest", "file": "SVHN_1", "status": "failed"}
-    results = Summary([*rows, failed]).results
-    assert list(results["detector"]) == ["ALTBI"]
-
-
-def test_measured_detectors_replace_published_ones():
-    summary = Summary(made_up({"ALTBI": 0.9, "DAGMM": 0.99}))
-    assert "DAGMM" not in summary.published
-    assert "IForest" in summary.published
-    averages = summary.averages.set_index("detector")
-    assert averages.loc["DAGMM", "auroc"] == pytest.approx(0.995)
-    assert averages.loc["DAGMM", "family"] == "own"
-    assert averages.loc["IForest", "family"] == "published"
-    assert set(summary.mean_ranks("auroc").index) == {"ALTBI", "DAGMM"}
-
-
 def test_running_out_of_time_counts_as_the_limit_of_all_threads():
     rows = made_up({"ALTBI": 0.9, "VAE": 0.8}, seeds=[0])
     for row in rows:
@@ -144,13 +101,6 @@ def test_running_out_of_time_counts_as_the_limit_of_all_threads():
     summary = Summary(rows)
     assert summary.seconds("VAE")["cardio"] == 2400
     assert summary.averages.set_index("detector").loc["VAE", "median_seconds"] == 2400
-
-
-def test_an_incomplete_reference_is_not_compared_where_it_has_nothing(records):
-    summary = Summary(records, reference="kNN")
-    averages = summary.averages.set_index("detector")
-    assert np.isnan(averages.loc["ALTBI", "reference_auroc"])
-    assert averages.loc["kNN", "reference_auroc"] == pytest.approx(0.955)
 
 
 def test_an_unknown_reference_gets_the_nearest(records, tmp_path):

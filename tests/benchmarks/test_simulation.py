@@ -5,8 +5,6 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.simulation._experiments import (
-    initialisation_members,
-    real_members,
     simulated,
     with_ema,
 )
@@ -24,14 +22,6 @@ def test_auroc_is_that_of_scikit_learn():
     losses = rng.integers(20, size=100).astype(float)  # with ties
     y = rng.random(100) < 0.2
     assert auroc(losses, y) == pytest.approx(roc_auc_score(y, losses))
-
-
-def test_a_member_does_not_depend_on_who_else_is_there():
-    alone, together, other = member(0), member(0), with_ema(member(1))
-    train([alone], epochs=3)
-    train([together, other], epochs=3)
-    np.testing.assert_allclose(alone.auroc, together.auroc, atol=1e-3)
-    assert alone.initial_error == together.initial_error
 
 
 def test_the_stack_trains_like_torch():
@@ -65,19 +55,6 @@ def test_the_warm_up_changes_the_start_of_its_own_members_only():
     train([plain, warmed], epochs=1)
     assert plain.initial_error == pytest.approx(before, rel=1e-6)
     assert warmed.initial_error != plain.initial_error
-
-
-def test_initial_weights_have_the_wanted_errors():
-    for each in initialisation_members(1):
-        error = initial_error(each.weights, each.geometry)
-        assert error == pytest.approx(each.value, abs=0.02)
-
-
-def test_real_tables_are_scaled_and_paired():
-    plain, warmed = real_members("wine", 1)
-    assert not plain.ema
-    assert warmed.ema
-    assert np.linalg.norm(plain.X, axis=1).max() <= 1
 
 
 def test_the_command_writes_tables_and_pictures(tmp_path):

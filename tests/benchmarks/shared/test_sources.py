@@ -21,20 +21,10 @@ from benchmarks._shared.tables import TABLES, choose_tables
     ("one", "other"),
     [
         ("glass", "keel/glass"),
-        ("letter", "keel/letter"),
-        ("magic.gamma", "keel/magic"),
         ("PageBlocks", "keel/page-blocks"),
-        ("pendigits", "keel/penbased"),
-        ("Pima", "keel/pima"),
-        ("shuttle", "keel/shuttle"),
-        ("SpamBase", "keel/spambase"),
-        ("WDBC", "keel/wdbc"),
         ("sklearn/breast_cancer", "keel/wdbc"),
-        ("wine", "keel/wine"),
         ("adbench/WBC", "keel/wisconsin"),
-        ("breastw", "keel/wisconsin"),
         ("http", "smtp"),
-        ("yeast", "keel/yeast"),
     ],
 )
 def test_names_of_the_same_source(one, other):
