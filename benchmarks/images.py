@@ -67,7 +67,7 @@ def images(
     """
     for name in data:
         if not (folder / f"{name}.npz").exists():
-            raise typer.BadParameter(f"there is no {folder / name}.npz; see --folder.")
+            raise typer.BadParameter(f"{name}.npz is not in {folder}; see --folder.")
 
     @cache
     def load(name):

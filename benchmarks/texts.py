@@ -97,7 +97,7 @@ def texts(
     model's embedding, as it is and scaled to length one.
     """
     if not all((folder / each).exists() for each in TOPICS):
-        raise typer.BadParameter(f"{folder} has no fortunes; see --folder.")
+        raise typer.BadParameter(f"no fortunes in {folder}; see --folder.")
     found, labels = load_fortunes(folder)
 
     @cache
