@@ -104,7 +104,7 @@ def measure(task):
     kind, name, seed = task
     X, y, clusters = load(kind, name, seed)
     X = np.asarray(X, dtype=np.float64)
-    embedded = ContrastiveEmbedder(random_state=seed, n_jobs=1).fit_transform(X)
+    embedded = ContrastiveEmbedder(random_state=seed).fit_transform(X)
     values = [variation(scaled(X), clusters), variation(embedded, clusters)]
     for rows in (X, embedded):
         if y is None:

@@ -137,15 +137,14 @@ def _table(folder, n_rows, batch_size):
     """Embed rows by a context of 500, with the columns as they are."""
     from tabpfn import TabPFNRegressor
 
-    from skim.embedding._tabpfn_model import AS_GIVEN
+    from skim.embedding._tabpfn_model import AS_GIVEN, find_regressor
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 10))
     context = rng.normal(size=(500, 10))
-    settings = {"task": "regression", "batch_size": batch_size, "random_state": 0}
-    embedder = TabPFNEmbedder(**settings).fit(context)
+    embedder = TabPFNEmbedder(batch_size=batch_size, random_state=0).fit(context)
     network = TabPFNRegressor(
-        model_path=embedder.checkpoints_["regression"],
+        model_path=str(find_regressor("v2")),
         n_estimators=1,
         device="cpu",
         fit_mode="fit_with_cache",

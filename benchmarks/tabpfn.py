@@ -96,7 +96,6 @@ def load(name, representation, memory):
     X, y = fetch_adbench(name, return_X_y=True)
     if representation != RAW:
         X = TabPFNEmbedder(
-            task="regression",
             pooling=POOLING[representation],
             random_state=0,
             n_jobs=1,
