@@ -8,11 +8,8 @@ import numpy as np
 from skim.embedding._checkpoints import file_digest, require
 
 
-def as_images(X, image_shape=None):
-    """Return an array or a list of images, with the first axis that of the images.
-
-    `image_shape` is the shape of the images in the rows of a 2-D array.
-    """
+def as_images(X):
+    """Return an array of images, or a list of paths, Pillow images and arrays."""
     if isinstance(X, str | os.PathLike):
         raise ValueError(f"X is one path, {str(X)!r}: pass a list, [{str(X)!r}].")
     is_list = isinstance(X, list | tuple)
@@ -23,8 +20,6 @@ def as_images(X, image_shape=None):
     if len(X) == 0:
         raise ValueError("X has 0 sample(s): pass at least one image.")
     if not is_list and X.dtype.kind not in "OUT":
-        if X.ndim == 2:
-            X = _unflatten(X, image_shape)
         _check_pixels(X, X.shape[1:])
         return X
     if not is_list:
@@ -43,26 +38,12 @@ def as_images(X, image_shape=None):
     return list(X)
 
 
-def _unflatten(X, image_shape):
-    if image_shape is None:
-        raise ValueError(
-            f"X has shape {X.shape}: if its rows are flattened images, set "
-            "image_shape=(H, W) or (H, W, C)."
-        )
-    if X.shape[1] != np.prod(image_shape):
-        raise ValueError(
-            f"X has {X.shape[1]} features, but images of image_shape={image_shape} "
-            f"have {np.prod(image_shape)} values."
-        )
-    return X.reshape(len(X), *image_shape)
-
-
 def _check_pixels(array, shape):
     """Raise an error unless an array holds pixels of images of this shape."""
     if len(shape) not in (2, 3) or shape[2:] not in [(), (1,), (3,), (4,)]:
         raise ValueError(
             "Images must have shape (H, W), or (H, W, C) with 1, 3 or 4 channels last; "
-            f"got {shape}."
+            f"got {shape}: reshape flattened images first."
         )
     if array.size == 0:
         raise ValueError(f"Images of shape {shape} have no pixels.")

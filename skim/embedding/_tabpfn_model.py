@@ -86,7 +86,16 @@ class ContextModel:
         n_rows = len(features)
         # With whole blocks, a row's embedding does not depend on the rest of its batch.
         padding = np.repeat(features[-1:], -n_rows % BLOCK, axis=0)
-        with _quietly(), _means_over_cells(self._layers) as means:
+        means = []  # over the cells of each row but the target's, one per layer
+
+        def keep(layer, inputs, output):
+            cells = output[0]  # (1, n, columns and target, d)
+            means.append(cells[0, :, :-1].mean(dim=1).float().cpu().numpy())
+
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_quietly())
+            for layer in self._layers:
+                stack.enter_context(layer.register_forward_hook(keep))
             last = self._model.get_embeddings(np.concatenate([features, padding]))
         embedding = np.mean(means, axis=0) if means else np.asarray(last)
         return embedding.reshape(n_rows + len(padding), -1)[:n_rows]
@@ -102,26 +111,6 @@ def choose_layers(network):
         )
     first, last = (max(1, round(depth * len(layers))) for depth in DEPTHS)
     return list(layers)[first - 1 : last]
-
-
-@contextlib.contextmanager
-def _means_over_cells(layers):
-    """Record the output of layers, averaged over each row's cells but the target's.
-
-    Yields a list that gets one array of shape (n, d) per layer.
-    """
-    means: list[np.ndarray] = []
-
-    def keep(layer, inputs, output):
-        cells = output[0]  # (1, n, columns and target, d)
-        means.append(cells[0, :, :-1].mean(dim=1).float().cpu().numpy())
-
-    handles = [layer.register_forward_hook(keep) for layer in layers]
-    try:
-        yield means
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextlib.contextmanager

@@ -54,9 +54,6 @@ class ViTEmbedder(PretrainedEmbedder):
         Checkpoints without a class token, such as Swin, need "mean". Ignored if
         `model` is a callable.
 
-    image_shape : tuple of int, default=None
-        Shape (H, W) or (H, W, C) of the images in the rows of a 2-D array.
-
     image_size : int, default=224
         Height and width to which images are resized if `model` is a callable;
         checkpoints say themselves how images are prepared.
@@ -136,7 +133,6 @@ class ViTEmbedder(PretrainedEmbedder):
     _parameter_constraints: dict = {
         **PretrainedEmbedder._parameter_constraints,
         "model": [*PretrainedEmbedder._parameter_constraints["model"], callable],
-        "image_shape": [tuple, list, None],
         "image_size": [Interval(Integral, 1, None, closed="left")],
         "image_mean": ["array-like"],
         "image_std": ["array-like"],
@@ -150,7 +146,6 @@ class ViTEmbedder(PretrainedEmbedder):
         *,
         model: str | os.PathLike | Callable = "google/vit-base-patch16-224-in21k",
         pooling: Literal["cls", "mean"] = "cls",
-        image_shape: tuple[int, ...] | list[int] | None = None,
         image_size: int = 224,
         image_mean: ArrayLike = _IMAGENET_MEAN,
         image_std: ArrayLike = _IMAGENET_STD,
@@ -163,7 +158,6 @@ class ViTEmbedder(PretrainedEmbedder):
     ) -> None:
         self.model = model
         self.pooling = pooling
-        self.image_shape = image_shape
         self.image_size = image_size
         self.image_mean = image_mean
         self.image_std = image_std
@@ -181,8 +175,8 @@ class ViTEmbedder(PretrainedEmbedder):
         ----------
         X : array, list or Series of n_samples images
             An array of shape (n_samples, H, W) or (n_samples, H, W, C), of bytes or
-            of floats in [0, 1]; a 2-D array of flattened images, with `image_shape`;
-            a list of Pillow images; or the paths of image files.
+            of floats in [0, 1]; a list of arrays or Pillow images; or the paths of
+            image files.
 
         Returns
         -------
@@ -190,7 +184,7 @@ class ViTEmbedder(PretrainedEmbedder):
             Embedded images.
         """
         check_is_fitted(self)
-        return self._embed(self._check_input(X))
+        return self._embed(as_images(X))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -200,7 +194,7 @@ class ViTEmbedder(PretrainedEmbedder):
         return tags
 
     def _check_input(self, X):
-        return as_images(X, self.image_shape)
+        return as_images(X)
 
     def _find(self):
         return find_checkpoint(self.model, "vit")
