@@ -7,13 +7,13 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-# tabpfn and huggingface_hub read these settings at import.
-SILENCE = {
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "DISABLE_TELEMETRY": "1",
-    "TABPFN_DISABLE_TELEMETRY": "1",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-}
+# tabpfn and huggingface_hub read these variables at import.
+SILENCE = (
+    "HF_HUB_DISABLE_TELEMETRY",
+    "DISABLE_TELEMETRY",
+    "TABPFN_DISABLE_TELEMETRY",
+    "HF_HUB_DISABLE_PROGRESS_BARS",
+)
 TIMEOUT = 5  # seconds to wait for the Hugging Face hub
 PATTERNS = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
 
@@ -35,7 +35,7 @@ def weights_home() -> Path:
 def require(package, extra):
     """Import a module of an extra, or raise an error that names the extra."""
     added = [name for name in SILENCE if name not in os.environ]
-    os.environ.update({name: SILENCE[name] for name in added})
+    os.environ.update(dict.fromkeys(added, "1"))
     try:
         return import_module(package)
     except ImportError as error:

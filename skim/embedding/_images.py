@@ -10,23 +10,22 @@ from skim.embedding._checkpoints import file_digest, require
 
 def as_images(X):
     """Return an array of images, or a list of paths, Pillow images and arrays."""
+    pillow = require("PIL.Image", "vit")
     if isinstance(X, str | os.PathLike):
         raise ValueError(f"X is one path, {str(X)!r}: pass a list, [{str(X)!r}].")
-    is_list = isinstance(X, list | tuple)
-    if not is_list:
+    if not isinstance(X, list | tuple):
         X = np.asarray(X)
         if X.ndim == 0:
             raise ValueError(f"X must be an array or a list of images, got {X!r}.")
+        if X.dtype.kind in "OUT":
+            if X.size != len(X):
+                raise ValueError(f"Paths must be in one column, got shape {X.shape}.")
+            X = X.ravel().tolist()
     if len(X) == 0:
         raise ValueError("X has 0 sample(s): pass at least one image.")
-    if not is_list and X.dtype.kind not in "OUT":
+    if isinstance(X, np.ndarray):
         _check_pixels(X, X.shape[1:])
         return X
-    if not is_list:
-        if X.size != len(X):
-            raise ValueError(f"Paths must be in one column, got shape {X.shape}.")
-        X = X.ravel().tolist()
-    pillow = require("PIL.Image", "vit")
     for row, item in enumerate(X):
         if isinstance(item, np.ndarray):
             _check_pixels(item, item.shape)
@@ -65,43 +64,46 @@ def read_image(item):
 
     The EXIF orientation is applied, and transparent parts become white.
     """
-    pillow = require("PIL.Image", "vit")
+    from PIL import Image
+
     if isinstance(item, np.ndarray):
         if item.dtype.kind == "f":
             item = np.rint(item * item.dtype.type(255))
         item = item.astype(np.uint8, copy=False)
         if item.shape[2:] == (3,):
             return item
-        return _to_rgb(
-            pillow.fromarray(item[..., 0] if item.shape[2:] == (1,) else item)
-        )
-    if isinstance(item, pillow.Image):
+        item = Image.fromarray(item[..., 0] if item.shape[2:] == (1,) else item)
+    if isinstance(item, Image.Image):
         return _to_rgb(item)
     try:
-        with pillow.open(item) as image:
+        with Image.open(item) as image:
             return _to_rgb(image)
     except Exception as error:  # Pillow's decoders raise almost anything
         raise ValueError(f"Cannot read {os.fspath(item)!r} ({error}).") from error
 
 
 def _to_rgb(image):
-    pillow = require("PIL.Image", "vit")
-    image = require("PIL.ImageOps", "vit").exif_transpose(image)
+    from PIL import Image, ImageOps
+
+    image = ImageOps.exif_transpose(image)
+    if image.mode == "F":
+        raise ValueError("Images of floats must be passed as arrays.")
     if image.mode.startswith("I"):  # 16 bits per pixel
         grey = np.minimum(np.asarray(image).astype(np.uint32), 65535) // 257
-        image = pillow.fromarray(grey.astype(np.uint8))
+        image = Image.fromarray(grey.astype(np.uint8))
     if "A" in image.mode or "transparency" in image.info:
         image = image.convert("RGBA")
-        white = pillow.new("RGBA", image.size, "white")
-        image = pillow.alpha_composite(white, image)
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image)
     return np.asarray(image.convert("RGB"))
 
 
 def resize_and_normalise(images, size, mean, std):
     """Return RGB images as an array of shape (n, 3, size, size)."""
-    pillow = require("PIL.Image", "vit")
+    from PIL import Image
+
     resized = [
-        pillow.fromarray(image).resize((size, size), pillow.Resampling.BICUBIC)
+        Image.fromarray(image).resize((size, size), Image.Resampling.BICUBIC)
         for image in images
     ]
     pixels = np.stack([np.asarray(image) for image in resized])

@@ -112,8 +112,8 @@ class TabPFNEmbedder(PretrainedEmbedder):
     Notes
     -----
     The time is proportional to rows times columns: about 0.2 ms per cell on one
-    processor. Columns other than the target may have missing values, and so may the
-    target in new rows.
+    processor. Values may be missing; rows without a target value are left out of the
+    context.
 
     Embedding does not help on every table. On eight tables of ADBench, the AUROC of
     :class:`skim.ALTBIDetector` rose on five and fell on three, from 0.69 to 0.71 on

@@ -1,7 +1,9 @@
 """Tiny checkpoints, made with the classes of transformers."""
 
+import logging
 import pickle
 import random
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,6 +31,8 @@ def global_state():
         torch.get_num_threads(),
         torch.is_grad_enabled(),
         torch.is_inference_mode_enabled(),
+        list(warnings.filters),
+        logging.getLogger("tabpfn").level,
     )
 
 

@@ -1,7 +1,6 @@
 """The embedder that is trained on the table itself."""
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
 
@@ -103,12 +102,6 @@ def test_close_rows_are_not_pushed_apart():
 # Input and output ----------------------------------------------------------------
 
 
-def test_seed_determines_the_embedding(fitted, table):
-    other = quick(random_state=1).fit_transform(table)
-    assert np.array_equal(quick().fit_transform(table), fitted.transform(table))
-    assert not np.array_equal(other, fitted.transform(table))
-
-
 def test_embedding_of_a_row_does_not_depend_on_the_number_of_rows(fitted, table):
     many = fitted.transform(np.tile(table, (5, 1)))
     assert np.array_equal(many, np.tile(fitted.transform(table), (5, 1)))
@@ -128,20 +121,6 @@ def test_fitted_weights_are_arrays(fitted):
     assert [bias.shape for bias in fitted.intercepts_] == [(64,), (64,), (16,)]
     arrays = [*fitted.coefs_, *fitted.intercepts_, fitted.loss_curve_]
     assert all(isinstance(array, np.ndarray) for array in arrays)
-
-
-def test_polars_frames_give_what_arrays_give(fitted, table):
-    frame = pl.DataFrame(dict(zip("abcdef", table.T, strict=True)))
-    embedder = quick().set_output(transform="polars").fit(frame)
-    assert embedder.feature_names_in_.tolist() == list("abcdef")
-    assert np.array_equal(embedder.transform(frame).to_numpy(), fitted.transform(table))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_precision_is_kept(table, dtype):
-    embedding = quick(n_components=3).fit_transform(table.astype(dtype))
-    assert embedding.dtype == dtype
-    assert embedding.shape == (300, 3)
 
 
 @pytest.mark.parametrize(
