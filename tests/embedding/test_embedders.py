@@ -12,6 +12,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import skops.io
 import torch
@@ -121,14 +122,21 @@ def test_nothing_is_printed_and_no_global_state_is_touched(case, capfd):
 def test_output_can_be_a_data_frame_with_names_and_index(case):
     is_table = isinstance(case.X, np.ndarray) and case.X.ndim == 2
     index = np.arange(len(case.X)) + 7
-    X = (pd.DataFrame if is_table else pd.Series)(list(case.X), index=index)
-    X = X.rename(columns=str) if is_table else X
+    columns = list("abcde") if is_table else ["x"]
+    X = [*case.X] if is_table else [[item] for item in case.X]
+    X = pd.DataFrame(X, columns=columns, index=index)
     embedder = case.make().set_output(transform="pandas")
     embedding = embedder.fit_transform(X)
     assert_array_equal(embedding.index, index)
     assert_array_equal(embedding, case.expected)
     names = [f"{case.cls.__name__.lower()}{i}" for i in range(embedding.shape[1])]
     assert list(embedding.columns) == list(embedder.get_feature_names_out()) == names
+    embedder.set_output(transform="polars")
+    assert_array_equal(embedder.transform(X).to_numpy(), case.expected)
+    if is_table:
+        assert list(embedder.feature_names_in_) == columns
+        found = embedder.fit_transform(pl.from_pandas(X))
+        assert_array_equal(found, case.expected)
 
 
 def test_embedding_of_a_row_does_not_depend_on_its_batch(case):
