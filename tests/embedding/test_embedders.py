@@ -1,6 +1,7 @@
 """What all embedders have in common."""
 
 import copy
+import logging
 import os
 import pickle
 import shutil
@@ -112,7 +113,8 @@ def test_unfitted_embedder_says_so(case):
         case.cls().transform(case.X)
 
 
-def test_nothing_is_printed_and_no_global_state_is_touched(case, capfd):
+def test_nothing_is_printed_and_no_global_state_is_touched(case, capfd, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("tabpfn"), "level", logging.ERROR)
     before = global_state()
     case.make().fit_transform(case.X)
     assert global_state() == before
