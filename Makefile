@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 # Releases to install; make test CONSTRAINTS=/dev/null tests with the newest ones.
 CONSTRAINTS ?= constraints.txt
+# Most modules are never imported, so compile those that are, and then.
+INSTALL := -m pip install --quiet --no-compile
 
 .PHONY: demo test test-browser test-oldest lint format docs dist dist-check clean
 
@@ -18,7 +20,7 @@ test: $(VENV)/test.stamp lint
 
 # The HTML report in Chrome or Chromium, which has to be installed.
 test-browser: $(VENV)/test.stamp
-	$(BIN)/python -m pip install --quiet -e '.[browser]'
+	$(BIN)/python $(INSTALL) -e '.[browser]'
 	$(BIN)/python -m pytest -n 0 tests/report/test_browser.py
 
 # The core of the suite, with the lowest versions that pyproject.toml allows. Old
@@ -49,7 +51,7 @@ dist: $(VENV)/dist.stamp
 dist-check: dist
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	$(PYTHON) -m venv "$$folder/venv" && \
-	"$$folder/venv/bin/python" -m pip install --quiet -c $(CONSTRAINTS) \
+	"$$folder/venv/bin/python" $(INSTALL) -c $(CONSTRAINTS) \
 		"$$(echo dist/*.whl)[cli]" && \
 	cd "$$folder" && venv/bin/skim demo --report demo.html && test -s demo.html && \
 	test -f "$$(venv/bin/python -c 'import skim; print(skim.__path__[0])')/py.typed"
@@ -60,30 +62,34 @@ $(VENV)/bin/python:
 
 # Torch first and by itself, so that nothing else decides which one it is.
 $(VENV)/torch.stamp: constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) torch
+	$(BIN)/python $(INSTALL) -c $(CONSTRAINTS) torch
 	touch $@
 
 $(VENV)/demo.stamp: pyproject.toml $(VENV)/torch.stamp
+<<<<<<< HEAD
 	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[cli,plot,pyod]'
+=======
+	$(BIN)/python $(INSTALL) -c $(CONSTRAINTS) -e '.[bench]'
+>>>>>>> 8b5af360f424a02ce25b224750f583d56d74e5a4
 	touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(VENV)/torch.stamp
-	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[test]'
+	$(BIN)/python $(INSTALL) -c $(CONSTRAINTS) -e '.[test]'
 	touch $@
 
 $(VENV)/docs.stamp: pyproject.toml $(VENV)/torch.stamp
-	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[docs]'
+	$(BIN)/python $(INSTALL) -c $(CONSTRAINTS) -e '.[docs]'
 	touch $@
 
 $(VENV)/dist.stamp: | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet 'build>=1.2' 'twine>=6.1'
+	$(BIN)/python $(INSTALL) 'build>=1.2' 'twine>=6.1'
 	touch $@
 
 $(OLDEST)/test.stamp: pyproject.toml tests/oldest.py
 	rm -rf $(OLDEST)
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python tests/oldest.py > $(OLDEST)/constraints.txt
-	$(OLDEST)/bin/python -m pip install --quiet -c $(OLDEST)/constraints.txt \
+	$(OLDEST)/bin/python $(INSTALL) -c $(OLDEST)/constraints.txt \
 		-e '.[cli,plot]' hypothesis polars pytest pytest-xdist
 	touch $@
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-
 from skim._reasons import row_reasons
 
 

@@ -2,13 +2,13 @@ import pickle
 
 import numpy as np
 import pytest
+from skim._detectors._components import ComponentScaler
+from skim._detectors._scaling import InputScaler
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 
 from skim import ALTBIDetector, ODIMDetector
-from skim._detectors._components import ComponentScaler
-from skim._detectors._scaling import InputScaler
 
 N_FACTORS = 8
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-
 from skim._detectors._expecting import CellExpectations
 from skim._detectors._scaling import InputScaler
 

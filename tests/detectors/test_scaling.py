@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
-
 from skim._detectors._scaling import InputScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 X = np.random.default_rng(0).normal(size=(40, 3)) * [1, 10, 0.1] + [0, 5, -3]
 NEW = X * 1.5

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
+from skim.model_selection._trainer import EpochTrainer
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import FitFailedWarning
@@ -19,7 +20,6 @@ from skim._nets import NonFiniteLossError
 from skim._training._history import History
 from skim.metrics import get_scorer, get_scorer_names
 from skim.model_selection import EpochSearchCV, InSampleSplit, OutlierKFold
-from skim.model_selection._trainer import EpochTrainer
 
 CV = OutlierKFold(2)
 AUC = get_scorer("outlier_roc_auc")
