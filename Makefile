@@ -66,11 +66,7 @@ $(VENV)/torch.stamp: constraints.txt | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/demo.stamp: pyproject.toml $(VENV)/torch.stamp
-<<<<<<< HEAD
-	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[cli,plot,pyod]'
-=======
-	$(BIN)/python $(INSTALL) -c $(CONSTRAINTS) -e '.[bench]'
->>>>>>> 8b5af360f424a02ce25b224750f583d56d74e5a4
+	$(BIN)/python $(INSTALL) -c $(CONSTRAINTS) -e '.[cli,plot,pyod]'
 	touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(VENV)/torch.stamp
