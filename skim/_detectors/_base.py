@@ -162,8 +162,9 @@ class BaseDetector(
         callbacks = FitCallbacks(self, X, y, total, new_context)
         with nets.compute():
             rows = ScaledTable(scaler, X).kept()
-            shape = network.shape(scaler)
-            run = self._new_run(shape, schedule, rows, n_members, device)
+            views = network.views(scaler, n_members)
+            shape = network.shape(scaler, views)
+            run = self._new_run(shape, schedule, rows, sum(views), device)
             model = FittedModel(
                 scaler=scaler,
                 network=network.settings(),
@@ -175,6 +176,8 @@ class BaseDetector(
                 sample=X[evenly_spaced(len(X), N_TYPICAL_ROWS)],
                 snapshots=Snapshots(*(np.empty((0, n_members)) for _ in range(3))),
                 history={},
+                views=views,
+                view_weights=np.ones(1),
             )
 
             def on_entry():
@@ -357,7 +360,7 @@ class BaseDetector(
             The scaled features, or the principal components of a wide table; NaN in
             missing cells.
         """
-        return scaled_table(self, X).values()
+        return scaled_table(self, X).inputs()
 
     # Explaining ----------------------------------------------------------------
 

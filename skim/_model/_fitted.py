@@ -13,6 +13,8 @@ from skim._model._gaps import fill_gaps, gap_factor
 from skim._training._snapshots import Snapshots
 from skim._utils import FLOAT32_MAX, finite
 
+VIEW_WEIGHTS = (3, 1)  # of squashed features and of their normal scores
+
 
 class Typical(NamedTuple):
     """What adds up to the loss of an ordinary row.
@@ -57,6 +59,10 @@ class FittedModel:
         The record of the training run.
     log : SnapshotLog or None
         The states after every entry of the history, if they were stored.
+    views : tuple of int
+        Number of members that see each view of the data.
+    view_weights : ndarray of shape (V,)
+        By which the losses under each view enter the loss of a row.
     ranges : ndarray of shape (S, 2, M) or None
         The minimum and the width of each member's losses on the training data, by
         snapshot, if losses are normalized.
@@ -74,6 +80,8 @@ class FittedModel:
     sample: np.ndarray
     snapshots: Snapshots
     history: dict[str, np.ndarray]
+    views: tuple[int, ...]
+    view_weights: np.ndarray
     log: Any = None
     ranges: np.ndarray | None = None
     log_ranges: np.ndarray | None = None
@@ -93,14 +101,24 @@ class FittedModel:
         -------
         losses : ndarray of shape (n,)
         """
-        n_snapshots, n_members = self.snapshots.weights.shape[:2]
         found = []
         for _, part in rows:
-            total = np.zeros(len(part.values))
-            for losses in self.by_snapshot(part.values, n_threads):
-                total += sum(losses)  # in the same order whatever the other rows
-            found.append(self.completed(total / (n_snapshots * n_members), part))
+            by_snapshot = self.by_snapshot(part.values, n_threads)
+            totals = sum(map(self._totals, by_snapshot))
+            losses = self._combined(totals, len(self.snapshots.weights))
+            found.append(self.completed(losses, part))
         return np.concatenate(found)
+
+    def _totals(self, losses):
+        """Sum losses of shape (M, n) over the members of each view."""
+        ends = np.cumsum(self.views)
+        # Python's sum adds in the same order whatever the other rows.
+        return np.array([sum(own) for own in np.split(losses, ends[:-1])])
+
+    def _combined(self, totals, n_snapshots):
+        """Return the losses of rows, given their sums over members and snapshots."""
+        means = totals / (n_snapshots * np.array(self.views)[:, None])
+        return sum(w * own for w, own in zip(self.view_weights, means, strict=True))
 
     def losses_by_member(self, rows, *, n_threads=1):
         """Return the losses of rows under each member alone, of shape (M, n)."""
@@ -145,7 +163,7 @@ class FittedModel:
     @cached_property
     def shape(self):
         """The shape of the network, which scores rows."""
-        return self.network.shape(self.scaler)
+        return self.network.shape(self.scaler, self.views)
 
     def __getstate__(self):
         """Leave out what is cached: a shape may hold a module."""
@@ -160,7 +178,8 @@ class FittedModel:
         with nets.compute():
             values = self.scaler.scale(self.sample).values
             losses, terms = self._losses_and_terms(values)
-        n_known = np.maximum((~np.isnan(values)).sum(axis=0), 1)
+        is_known = ~np.isnan(values[:, : terms.shape[1]])
+        n_known = np.maximum(is_known.sum(axis=0), 1)
         by_input = terms.sum(axis=0) / n_known  # 0 where missing
         shares = self.scaler.column_shares_
         by_column = by_input if shares is None else by_input @ shares
@@ -191,10 +210,13 @@ class FittedModel:
     def _losses_and_terms(self, values, n_threads=1):
         """Return the losses of scaled rows, and what each input adds to them."""
         snapshots = self.snapshots
-        weights = np.ones(snapshots.weights.shape[:2], dtype=np.float32)
+        # So that their mean over the members is the weight of a view.
+        by_view = self.view_weights * sum(self.views) / self.views
+        by_member = np.repeat(by_view, self.views).astype(np.float32)
+        weights = np.tile(by_member, (len(snapshots.weights), 1))
         if self.ranges is not None:
             weights /= self.ranges[:, 1].astype(np.float32)
-        total, terms = np.zeros(len(values)), np.zeros(values.shape)
+        totals, terms = 0.0, np.zeros((len(values), self.shape.n_features))
         state = snapshots.weights, snapshots.statistics, self.noise
         how = {"device": self.device, "n_threads": n_threads}
         by_snapshot = nets.snapshot_losses(
@@ -203,9 +225,10 @@ class FittedModel:
         for s, (losses, own_terms) in enumerate(by_snapshot):
             if self.ranges is not None:
                 losses = rescaled(losses, self.ranges[s])
-            total += sum(losses)
+            totals += self._totals(losses)
             terms += own_terms
-        return total / weights.size, finite(terms / weights.size, nan=FLOAT32_MAX)
+        losses = self._combined(totals, len(weights))
+        return losses, finite(terms / weights.size, nan=FLOAT32_MAX)
 
     def _over_cells(self, terms, rows, X):
         """Split what the inputs add to the losses of rows over their cells."""
@@ -261,17 +284,24 @@ class FittedModel:
         """Return the model with one state of some members as its only snapshot."""
         weights, statistics = (part[None] for part in state)
         noise = None if self.noise is None else self.noise[members]
+        n_members = weights.shape[1]
+        views = self.views if sum(self.views) == n_members else (n_members,)
         entries = np.zeros(weights.shape[:2], dtype=np.intp)
         snapshots = Snapshots(weights, statistics, entries)
-        return replace(self, snapshots=snapshots, noise=noise, ranges=None, log=None)
+        return replace(
+            self, snapshots=snapshots, noise=noise, views=views, ranges=None, log=None
+        )
 
     def normalized(self, rows):
-        """Return the model with the ranges of the losses of the training data.
+        """Return the model with its losses on the scale of the training data.
 
         Parameters
         ----------
         rows : iterable of (slice, ScaledRows)
+            The training data.
         """
+        if len(self.views) > 1:
+            return replace(self, view_weights=self._scaled_view_weights())
         if not self.schedule.normalize_losses:
             return self
         model = replace(self, ranges=self.loss_ranges(rows))
@@ -279,6 +309,17 @@ class FittedModel:
             return model
         every = replace(self, snapshots=self.log.take(np.arange(len(self.log.index))))
         return replace(model, log_ranges=every.loss_ranges(rows))
+
+    def _scaled_view_weights(self):
+        """Return the weights of the views, with losses on the scale of the first."""
+        values = self.scaler.scale(self.sample).values
+        totals = sum(map(self._totals, self.by_snapshot(values)))
+        means = totals / np.array(self.views)[:, None]
+        low, high = np.quantile(means, [0.05, 0.95], axis=1)
+        spread = np.where(high > low, high - low, np.inf)
+        weights = np.array(VIEW_WEIGHTS) / sum(VIEW_WEIGHTS)
+        scale = spread[0] if np.isfinite(spread[0]) else 1.0
+        return weights * np.where(np.arange(len(weights)) == 0, 1.0, scale / spread)
 
     def loss_ranges(self, rows):
         """Return the minimum and the width of each member's losses, by snapshot."""
@@ -336,18 +377,18 @@ class FittedModel:
             # Later entries never look back further than this one.
             totals = {k: total for k, total in totals.items() if k >= counted[0]}
             total = sum(totals[k] for k in counted)
-            losses = total / (len(counted) * index.shape[1])
+            losses = self._combined(total, len(counted))
             earlier = self._at_entry(entry)
             for block, part in rows:
                 losses[block] = earlier.completed(losses[block], part)
             yield losses
 
     def _total_losses(self, entry, rows):
-        """Return the losses of rows, summed over the members, after one entry."""
+        """Return the losses of rows, summed over members, (V, n), after one entry."""
         ranges = None if self.log_ranges is None else self.log_ranges[[entry]]
         then = replace(self, snapshots=self.log.take([entry]), ranges=ranges)
         parts = [next(then.by_snapshot(part.values)) for _, part in rows]
-        return sum(np.concatenate(parts, axis=1))
+        return self._totals(np.concatenate(parts, axis=1))
 
 
 def rescaled(losses, ranges):

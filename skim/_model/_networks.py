@@ -8,7 +8,7 @@ from numbers import Integral
 
 from skim import _nets as nets
 from skim._model._components import MAX_COMPONENTS, MIN_FEATURES, ComponentScaler
-from skim._model._scaling import InputScaler
+from skim._model._scaling import InputScaler, TwoViewScaler
 from skim._utils import Parameters, hidden_and_latent_widths
 
 # Loss of a cell per length of its column's tail beyond the tail: about that of half the
@@ -17,6 +17,11 @@ FAR_LOSS = 50.0
 
 ACTIVATIONS = ("tanh", "relu", "sigmoid", "identity")
 SCALINGS = ("squash", "minmax")
+
+
+def one_view(self, scaler, n_estimators):
+    """Return how many members see the only view of the data: all of them."""
+    return (n_estimators,)
 
 
 @dataclass(kw_only=True, repr=False)
@@ -47,6 +52,12 @@ class VAEConfig(Parameters):
         "squash", a cell far from all others of its column adds its distance to the
         loss, which squashing would hide.
 
+    n_normal : int, default=0
+        Number of additional members that see the features as normal scores, the
+        quantiles of the normal distribution that correspond to their ranks, instead of
+        their values. Their losses count a third as much as those of the others, on a
+        common scale. Not used for components.
+
     Examples
     --------
     >>> from skim import ALTBIDetector
@@ -58,10 +69,14 @@ class VAEConfig(Parameters):
     max_width: int = 128
     n_components: int | str | None = "auto"
     scaling: str = "squash"
+    n_normal: int = 0
 
     def validate(self, n_features):
         """Raise if a parameter is out of its limits."""
         self.check("n_importance", Integral, 1)
+        self.check("n_normal", Integral, 0)
+        if self.n_normal and self.scaling != "squash":
+            raise ValueError(f"n_normal={self.n_normal} needs scaling='squash'.")
         self.check("max_width", Integral, 8)
         if self.n_components not in ("auto", None):
             self.check("n_components", Integral, 1)
@@ -72,18 +87,31 @@ class VAEConfig(Parameters):
         n_components = self.n_components
         if n_components == "auto":
             n_components = MAX_COMPONENTS if n_features >= MIN_FEATURES else None
+        if n_components is None and self.n_normal:
+            return TwoViewScaler(far_loss=FAR_LOSS)
         if n_components is None:
             return InputScaler(self.scaling, far_loss=FAR_LOSS)
         return ComponentScaler(n_components, far_loss=FAR_LOSS)
 
-    def shape(self, scaler):
+    def views(self, scaler, n_estimators):
+        """Return how many members see each view of a fitted scaler."""
+        if isinstance(scaler, TwoViewScaler):
+            return n_estimators, self.n_normal
+        return one_view(self, scaler, n_estimators)
+
+    def shape(self, scaler, views):
         """Return the shape of the network for the inputs of a fitted scaler."""
-        max_width, n_inputs = self.max_width, len(scaler.fill_)
+        max_width, n_inputs = self.max_width, len(scaler.fill_) // len(views)
         if isinstance(scaler, ComponentScaler):
             max_width = min(max_width, MAX_COMPONENTS // 2)
         *hidden, n_latent = hidden_and_latent_widths(n_inputs, max_width)
         return nets.VAEShape(
-            n_inputs, hidden, n_latent, self.n_importance, fill=scaler.fill_
+            n_inputs,
+            hidden,
+            n_latent,
+            self.n_importance,
+            fill=scaler.fill_[:n_inputs],
+            views=views if len(views) > 1 else (),
         )
 
 
@@ -131,7 +159,9 @@ class AutoencoderConfig(Parameters):
             self.scaling, centred=True, factor=n_features**-0.5, far_loss=1 / n_features
         )
 
-    def shape(self, scaler):
+    views = one_view
+
+    def shape(self, scaler, views):
         """Return the shape of the network for the inputs of a fitted scaler."""
         return nets.AutoencoderShape(
             len(scaler.fill_),
@@ -175,7 +205,9 @@ class ModuleConfig(Parameters):
         """Return what scales the features for the network."""
         return InputScaler(self.scaling, far_loss=FAR_LOSS)
 
-    def shape(self, scaler):
+    views = one_view
+
+    def shape(self, scaler, views):
         """Return the shape of the network for the inputs of a fitted scaler."""
         return nets.ModuleShape(self.network, len(scaler.fill_), fill=scaler.fill_)
 

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
+
+from skim._utils import evenly_spaced
 
 # Far beyond any training value; keeps squares of it finite in single precision.
 FAR_AWAY = 1e6
@@ -12,6 +15,7 @@ FAR_AWAY = 1e6
 # clipped in the mean and standard deviation, or one would hide all others.
 REACH = 30.0
 MAX_ROWS_FOR_QUANTILES = 10_000
+MAX_KNOTS = 1000  # values of a column between which normal scores are interpolated
 
 # A cell is far from its column beyond 1.5 times the reach of the column's tail, which
 # is taken to be no heavier than this, and no longer than 20 standard deviations.
@@ -76,6 +80,12 @@ class ScaledTable:
         rows = self.X[places]
         values = self.scaler.transform(rows.reshape(-1, rows.shape[-1]))
         return values.reshape(*rows.shape[:-1], -1)
+
+    def inputs(self):
+        """Return the scaled values of all rows, of the first view if there are two."""
+        if isinstance(self.scaler, TwoViewScaler):
+            return self.cells()
+        return self.values()
 
     def cells(self, places=slice(None)):
         """Return the scaled cells of rows, which wide tables hide from the networks."""
@@ -174,7 +184,7 @@ class InputScaler:
         return self.scale(X).values
 
     def cells(self, X):
-        """Return the scaled cells in single precision, with NaN in missing ones."""
+        """Return the squashed or min-max scaled cells, with NaN in missing ones."""
         return InputScaler.scale(self, X).values
 
     def scale(self, X):
@@ -221,6 +231,57 @@ class InputScaler:
         unit -= self.half_origin_
         unit /= self.half_range_
         return unit
+
+
+class TwoViewScaler(InputScaler):
+    """Squash every feature, and add its normal scores beside all of them.
+
+    The second view is monotone in each column: a value has the quantile of the normal
+    distribution that corresponds to its rank in the training data, whatever the shape
+    of the column. Both views are squashed alike.
+
+    Parameters
+    ----------
+    far_loss : float
+        As for `InputScaler`.
+    """
+
+    def __init__(self, *, far_loss):
+        super().__init__("squash", far_loss=far_loss)
+
+    def fit(self, X):
+        """Learn the distribution of each feature."""
+        super().fit(X)
+        sample = X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
+        self._knots = [_normal_scores(column) for column in sample.T]
+        self.fill_ = np.tile(self.fill_, 2)
+        return self
+
+    def scale(self, X):
+        """Return both views of the data, and its missing and far cells."""
+        rows = super().scale(X)
+        normal = np.empty_like(rows.values)
+        for j, (values, scores) in enumerate(self._knots):
+            normal[:, j] = np.interp(X[:, j], values, scores)
+        return ScaledRows(np.hstack([rows.values, normal]), rows.missing, rows.far)
+
+
+def _normal_scores(column):
+    """Return some values of a column in ascending order, and their squashed scores.
+
+    The score of a value that occurs several times is that of its middle rank.
+    """
+    column = np.sort(column[~np.isnan(column)])
+    if not len(column):
+        return np.zeros(1), np.full(1, 0.5)
+    values, first, counts = np.unique(column, return_index=True, return_counts=True)
+    z = ndtri((first + counts / 2) / len(column))
+    mean = np.average(z, weights=counts)
+    spread = np.sqrt(np.average((z - mean) ** 2, weights=counts))
+    deviation = spread if spread > 0 else 1.0
+    scores = (np.tanh((z - mean) / (3 * deviation)) + 1) / 2
+    kept = np.unique(evenly_spaced(len(values), MAX_KNOTS))
+    return values[kept].astype(np.float64), scores[kept]
 
 
 def _center_and_tail(X):

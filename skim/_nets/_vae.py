@@ -39,11 +39,15 @@ class VAEShape:
     fill : ndarray of shape (n_features,), default=None
         What the networks see in place of missing cells, which are NaN in the data;
         None if there are none.
+    views : tuple of int, default=()
+        Number of members that see each view of the data, if there are several. The
+        inputs of all views then stand side by side in a row.
     """
 
-    def __init__(self, n_features, hidden, n_latent, n_samples=1, fill=None):
+    def __init__(self, n_features, hidden, n_latent, n_samples=1, fill=None, views=()):
         wide, narrow = hidden
         self.n_features = n_features
+        self.views = views
         self.n_latent = n_latent
         self.n_samples = n_samples
         self.fill = fill
@@ -83,6 +87,18 @@ class VAEShape:
         shape = n_members, self.n_latent, self.n_samples
         noise = torch.zeros(shape, dtype=torch.float32, device=generator.device)
         return noise.normal_(generator=generator) if self.n_samples > 1 else noise
+
+    def seen(self, x):
+        """Return what each member sees, (M, p, C), of rows with several views.
+
+        Parameters
+        ----------
+        x : Tensor of shape (V * p, C) or (M, V * p, C)
+        """
+        if not self.views:
+            return x
+        x = x.expand(sum(self.views), -1, -1).unflatten(1, (len(self.views), -1))
+        return torch.cat([own[:, v] for v, own in enumerate(x.split(self.views))])
 
     def fold(self, weights, statistics, noise):
         """Make fixed members of the given state, ready for `losses`.
@@ -126,6 +142,7 @@ class VAEShape:
         """
         noise = folded["noise"]
         n_members, n_latent, n_samples = noise.shape
+        x = self.seen(x)
         x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
         x = x.expand(n_members, -1, -1)
         n_rows = x.shape[2]
@@ -186,6 +203,7 @@ class VAEShape:
         losses : Tensor of shape (M, C)
         """
         running = self.statistics.views(statistics)
+        x = self.seen(x)
         x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
 
         def block(name, inputs):
@@ -254,6 +272,7 @@ class StackedVAE:
         cache : dict
             For one call of `backward`, before the next `forward`.
         """
+        x = self.shape.seen(x)
         x, missing = filled(x, self.shape.fill) if self.has_gaps else (x, None)
         n_members, n_features, n_rows = x.shape
         n_samples, n_latent = self.shape.n_samples, self.shape.n_latent
