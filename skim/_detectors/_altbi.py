@@ -29,16 +29,18 @@ class ALTBIDetector(BaseDetector):
     Parameters
     ----------
     n_estimators : int or "auto", default="auto"
-        Number of networks, trained side by side. "auto" is 10 for fewer than 500
-        rows, where chance weighs more and networks cost less, and 5 for more.
+        Number of networks that see the squashed features, trained side by side. "auto"
+        is 10 for fewer than 500 rows, where chance weighs more and networks cost less,
+        and 5 for more.
 
     epochs : int, default=100
         Number of epochs or, if `stopping` chooses when to stop, the largest number.
         How long to train is the choice that matters most.
 
-    network : "vae" or VAEConfig, default="vae"
-        The network; :class:`~skim.networks.VAEConfig` has settings such as the scaling
-        of the features.
+    network : {"two_views", "vae"} or VAEConfig, default="two_views"
+        The network. With "two_views", three more members see normal scores of the
+        features instead of their values. :class:`~skim.networks.VAEConfig` has
+        settings such as the scaling of the features.
 
     schedule : "altbi" or ALTBISchedule, default="altbi"
         How the networks are trained; :class:`~skim.schedules.ALTBISchedule` has
@@ -54,8 +56,10 @@ class ALTBIDetector(BaseDetector):
         paper uses 50.
 
     contamination : "auto" or float, default="auto"
-        Share of outliers in the training data, in (0, 0.5], which sets the
-        threshold. With "auto", the threshold lies where the losses of the training
+        Share of outliers in the training data, in [0, 0.5], which sets the
+        threshold. 0 means that the training data is clean: all rows train the networks,
+        three times as long and without early stopping, and the threshold is such that
+        about 1 % of new clean rows are flagged, by members that have not seen them. With "auto", the threshold lies where the losses of the training
         data thin out: in a gap of their upper tail if there is a wide one, and else so
         that about 1 to 3 % of the rows are outliers.
 
@@ -167,7 +171,7 @@ class ALTBIDetector(BaseDetector):
         *,
         n_estimators="auto",
         epochs=100,
-        network="vae",
+        network="two_views",
         schedule="altbi",
         stopping="entropy",
         ema_steps=0,

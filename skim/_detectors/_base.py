@@ -6,6 +6,7 @@ import warnings
 from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Self
 
@@ -55,9 +56,14 @@ SMALL_TABLE = 500  # rows; chance weighs more in smaller ones, and networks cost
 N_TYPICAL_ROWS = 2048  # of the training data, kept to tell what is usual
 MAX_ROWS = 1_000_000  # beyond this, a sample stands for all but in scaling
 N_SAMPLED_ROWS = 200_000
+CLEAN_SHARE = 0.01  # of new clean rows that may be flagged if contamination is 0
 CHUNK_ROWS = 1024  # whose cells are predicted at once
 
-NETWORKS: dict[str, type] = {"vae": VAEConfig, "autoencoder": AutoencoderConfig}
+NETWORKS: dict[str, Callable] = {
+    "vae": VAEConfig,
+    "two_views": partial(VAEConfig, n_normal=3),
+    "autoencoder": AutoencoderConfig,
+}
 SCHEDULES: dict[str, type] = {
     "altbi": ALTBISchedule,
     "odim": ODIMSchedule,
@@ -94,7 +100,7 @@ class BaseDetector(
         "ema_steps": EMAWarmStart._parameter_constraints["ema_steps"],
         "contamination": [
             StrOptions({"auto"}),
-            Interval(Real, 0, 0.5, closed="right"),
+            Interval(Real, 0, 0.5, closed="both"),
         ],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -142,6 +148,10 @@ class BaseDetector(
         network, schedule = self._network(), _resolved(self.schedule, SCHEDULES)
         network.validate(X.shape[1])
         schedule.validate(self.epochs, self.stopping)
+        is_clean = self.contamination == 0
+        stopping = None if is_clean else self.stopping
+        if is_clean:
+            schedule = _for_clean_data(schedule)
         device = nets.resolve_device(self.device)
         scaler = network.scaler(X.shape[1]).fit(X)
         _check_columns(scaler, getattr(checked, "feature_names_in_", None))
@@ -163,13 +173,19 @@ class BaseDetector(
         with nets.compute():
             rows = ScaledTable(scaler, X).kept()
             views = network.views(scaler, n_members)
+            if len(views) > 1 and not schedule.common_snapshots:
+                raise ValueError(
+                    f"{type(schedule).__name__} cannot train a network with two views; "
+                    "use an ALTBISchedule, or set n_normal=0."
+                )
             shape = network.shape(scaler, views)
-            run = self._new_run(shape, schedule, rows, sum(views), device)
+            folds = _folds(views, len(X), self.random_state) if is_clean else None
+            run = self._new_run(shape, schedule, rows, views, folds, device)
             model = FittedModel(
                 scaler=scaler,
                 network=network.settings(),
                 schedule=schedule.settings(),
-                stopping=self.stopping,
+                stopping=stopping,
                 device=device,
                 noise=None if run.noise is None else run.noise.cpu().numpy(),
                 training_rows=training_rows,
@@ -200,7 +216,7 @@ class BaseDetector(
                 snapshots, log = train(
                     run,
                     schedule,
-                    self.stopping,
+                    stopping,
                     self.epochs,
                     history,
                     store=self.store_snapshots,
@@ -210,15 +226,24 @@ class BaseDetector(
             model = replace(
                 model, snapshots=snapshots, log=log, history=history.columns()
             ).normalized(rows)
-            set_fitted(self, model, rows, checked, n_threads)
+            held_out = model.held_out_losses(rows, folds) if is_clean else None
+            set_fitted(self, model, rows, checked, n_threads, held_out)
         callbacks.end()
 
     def _network(self):
         """Return the settings of the network."""
         return _resolved(self.network, NETWORKS)
 
-    def _new_run(self, shape, schedule, rows, n_members, device):
+    def _new_run(self, shape, schedule, rows, views, folds, device):
         """Return a training run on scaled data that is about to start."""
+        n_members, left_out = sum(views), None
+        if folds is not None:
+            left_out = np.concatenate(
+                [
+                    np.arange(n)[:, None] == own
+                    for n, own in zip(views, folds, strict=True)
+                ]
+            )
         seed = own_random_state(self.random_state).randint(2**31 - 1)
         generator = nets.seeded_generator(seed, device)
         data = rows
@@ -233,7 +258,7 @@ class BaseDetector(
             )
             self.ema_warm_up(weights, lambda: schedule.update(warm_up, 1))
         optimiser = schedule.optimiser(weights)
-        return nets.Run(shape, weights, optimiser, data, generator, noise)
+        return nets.Run(shape, weights, optimiser, data, generator, noise, left_out)
 
     def set_contamination(self, contamination: float | str) -> Self:
         """Set the threshold anew, without training again.
@@ -241,7 +266,8 @@ class BaseDetector(
         Parameters
         ----------
         contamination : "auto" or float
-            Share of outliers in the training data, in (0, 0.5].
+            Share of outliers in the training data, in (0, 0.5], or 0 if the detector
+            was fitted with that.
 
         Returns
         -------
@@ -254,8 +280,8 @@ class BaseDetector(
             {"contamination": contamination},
             caller_name=type(self).__name__,
         )
-        self.contamination = contamination
-        self.offset_ = threshold(self.training_scores_, contamination)
+        offset = _threshold(self.training_scores_, self.held_out_scores_, contamination)
+        self.contamination, self.offset_ = contamination, offset
         return self
 
     def __sklearn_is_fitted__(self):
@@ -477,7 +503,7 @@ def scaled_table(detector, X, **checks):
     return ScaledTable(detector.model_.scaler, _validated(detector, X, **checks))
 
 
-def set_fitted(detector, model, rows, checked, n_threads=1):
+def set_fitted(detector, model, rows, checked, n_threads=1, held_out_losses=None):
     """Set the attributes of a fitted detector, the only place that does.
 
     Parameters
@@ -490,13 +516,17 @@ def set_fitted(detector, model, rows, checked, n_threads=1):
     checked : BaseDetector
         Has the number and the names of the features.
     n_threads : int, default=1
+    held_out_losses : ndarray of shape (n_samples,), default=None
+        Losses of the training data under members that have not seen it.
     """
     scores = -model.losses(rows, n_threads=n_threads)
     if not np.isfinite(scores).all():
         raise _diverged(detector)
-    offset = threshold(scores, detector.contamination)
+    held_out = None if held_out_losses is None else -held_out_losses
+    offset = _threshold(scores, held_out, detector.contamination)
     detector.model_ = model
     detector.training_scores_ = scores
+    detector.held_out_scores_ = held_out
     detector.offset_ = offset
     detector.n_features_in_ = checked.n_features_in_
     if hasattr(checked, "feature_names_in_"):
@@ -513,6 +543,30 @@ def fitted_copy(detector, model, rows, checked):
     fitted = clone(detector)
     set_fitted(fitted, model, rows, checked)
     return fitted
+
+
+def _threshold(scores, held_out, contamination):
+    """Return the threshold; on clean data, that which few new rows fall below."""
+    if contamination != 0:
+        return threshold(scores, contamination)
+    if held_out is None:
+        raise ValueError("contamination=0 changes the training; set it and fit again.")
+    return threshold(held_out, CLEAN_SHARE)
+
+
+def _for_clean_data(schedule):
+    if not hasattr(schedule, "for_clean_data"):
+        raise ValueError(
+            f"contamination=0 needs an ALTBISchedule, not {type(schedule).__name__}; "
+            "use ALTBIDetector, or a share of outliers."
+        )
+    return schedule.for_clean_data()
+
+
+def _folds(views, n_rows, random_state):
+    """Return which member of each view does not see a row, of shape (V, n)."""
+    places = own_random_state(random_state).permutation(n_rows)
+    return np.stack([places % n_members for n_members in views])
 
 
 def _validated(estimator, X, *, reset=False, dtype=(np.float64, np.float32), **checks):

@@ -129,6 +129,23 @@ class FittedModel:
             found.append([self.completed(losses, part) for losses in own])
         return np.concatenate(found, axis=1)
 
+    def held_out_losses(self, rows, folds):
+        """Return the losses of training rows under members that never saw them.
+
+        Parameters
+        ----------
+        rows : iterable of (slice, ScaledRows)
+        folds : ndarray of int of shape (V, n)
+            Which member of each view has not seen a row.
+        """
+        first = np.cumsum([0, *self.views[:-1]])[:, None]
+        found = []
+        for block, part in rows:
+            own = sum(self.by_snapshot(part.values)) / len(self.snapshots.weights)
+            chosen = np.take_along_axis(own, first + folds[:, block], axis=0)
+            found.append(self.completed(self.view_weights @ chosen, part))
+        return np.concatenate(found)
+
     def by_snapshot(self, values, n_threads=1):
         """Yield the losses of scaled rows, (M, n), missing cells adding nothing."""
         snapshots = self.snapshots

@@ -32,6 +32,8 @@ class Run:
         Source of the order of the rows and of the latent noise.
     noise : Tensor of shape (M, L, K) or None, default=None
         The latent noise that rows are scored with.
+    left_out : ndarray of bool of shape (M, n), default=None
+        The rows that each member never sees.
 
     Attributes
     ----------
@@ -41,17 +43,19 @@ class Run:
         Number of updates so far.
     """
 
-    def __init__(self, shape, weights, optimiser, X, generator, noise=None):
+    def __init__(
+        self, shape, weights, optimiser, X, generator, noise=None, left_out=None
+    ):
         self.network = shape.stack(weights, generator)
         is_tensor = torch.is_tensor(X)
         self.network.has_gaps = bool(X.isnan().any()) if is_tensor else X.has_gaps()
         self.optimiser = optimiser
         self.noise = noise
-        self.n_rows = len(X)
         self.device = weights.device
         self.n_updates = 0
         self.members = np.arange(len(weights))
-        self._stream = RowStream(X, len(weights), generator)
+        self._stream = RowStream(X, len(weights), generator, left_out)
+        self.n_rows = self._stream.n_rows
         self._grad = torch.empty_like(weights)
         self._workspace = Workspace(weights.device)
 
@@ -204,23 +208,46 @@ class RowStream:
     X : Tensor of shape (n, p) or ScaledTable
     n_members : int
     generator : torch.Generator
+    left_out : ndarray of bool of shape (M, n), default=None
+        The rows that each member never sees.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows that every member sees.
     """
 
-    def __init__(self, X, n_members, generator):
+    def __init__(self, X, n_members, generator, left_out=None):
         self.X = X
         self.n_members = n_members
         self.generator = generator
-        self._position = len(X)
+        self.n_rows = len(X)
+        self._own = None
+        if left_out is not None:
+            self._own = [
+                as_tensor(np.flatnonzero(~rows), generator.device) for rows in left_out
+            ]
+            self.n_rows = min(map(len, self._own))
+        self._position = self.n_rows
 
     def take(self, size):
-        """Return the next batch, of shape (M, p, size); `size` is at most n."""
-        n_rows = len(self.X)
-        if self._position + size > n_rows:
+        """Return the next batch, of shape (M, p, size); `size` is at most `n_rows`."""
+        if self._position + size > self.n_rows:
             self._orders = torch.empty(
-                self.n_members, n_rows, dtype=torch.int64, device=self.generator.device
+                self.n_members,
+                self.n_rows,
+                dtype=torch.int64,
+                device=self.generator.device,
             )
-            for order in self._orders:
-                torch.randperm(n_rows, generator=self.generator, out=order)
+            for m, order in enumerate(self._orders):
+                if self._own is None:
+                    torch.randperm(self.n_rows, generator=self.generator, out=order)
+                else:
+                    own = self._own[m]
+                    shuffled = torch.randperm(
+                        len(own), generator=self.generator, device=own.device
+                    )
+                    order.copy_(own[shuffled[: self.n_rows]])
             self._position = 0
         batch = self.read(self._orders[:, self._position : self._position + size])
         self._position += size
@@ -235,7 +262,9 @@ class RowStream:
     def select(self, members):
         """Continue with only the given members."""
         self.n_members = len(members)
-        if self._position < len(self.X):
+        if self._own is not None:
+            self._own = [self._own[m] for m in members]
+        if self._position < self.n_rows:
             self._orders = self._orders[members]
 
 

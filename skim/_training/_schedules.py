@@ -6,7 +6,7 @@ with. It knows neither the networks nor the stopping criteria.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 
@@ -26,6 +26,7 @@ MIN_EPOCHS = 25
 MIN_PASSES = 50
 
 MAX_UPDATES_BETWEEN_CHECKS = 10  # of ODIM
+CLEAN_UPDATES = 3  # times as many updates on data without outliers
 
 
 @dataclass(kw_only=True, repr=False)
@@ -77,7 +78,7 @@ class ALTBISchedule(Parameters):
     burn_in : float, default=0.4
         Share of the epochs, up to the best one, before the first snapshot.
 
-    n_snapshots : int, default=11
+    n_snapshots : int, default=6
         Number of evenly spaced snapshots that rows are scored with; at most this
         many with early stopping. The last one is the best epoch.
 
@@ -104,11 +105,12 @@ class ALTBISchedule(Parameters):
     min_epochs: int | str = "auto"
     patience: float | None = 2.5
     burn_in: float = 0.4
-    n_snapshots: int = 11
+    n_snapshots: int = 6
     normalize_losses: bool = False
 
     n_monitored = 1024  # rows whose losses tell when to stop
     entries_are_epochs = True
+    common_snapshots = True  # whether all members are taken at the same epochs
 
     def validate(self, epochs, stopping):
         """Raise if a parameter is out of its limits."""
@@ -126,6 +128,14 @@ class ALTBISchedule(Parameters):
             self.check("patience", Real, np.nextafter(1, 2))
         self.check("burn_in", Real, 0, np.nextafter(1, 0))
         self.check("n_snapshots", Integral, 1)
+
+    def for_clean_data(self):
+        """Return the schedule for data without outliers: all rows count, for longer."""
+        return replace(
+            self,
+            keep_quantile=1.0,
+            updates_per_epoch=CLEAN_UPDATES * self.updates_per_epoch,
+        )
 
     def optimiser(self, weights):
         """Return what updates the weights."""
@@ -241,6 +251,7 @@ class ODIMSchedule(Parameters):
     n_monitored = 256  # rows whose losses are judged, unless those of the batch are
     normalize_losses = False
     entries_are_epochs = False
+    common_snapshots = False
 
     def validate(self, epochs, stopping):
         """Raise if a parameter is out of its limits."""
@@ -329,6 +340,7 @@ class BestEpochSchedule(Parameters):
     n_monitored = 256  # rows whose losses are judged
     normalize_losses = False
     entries_are_epochs = True
+    common_snapshots = False
 
     def validate(self, epochs, stopping):
         """Raise if a parameter is out of its limits."""

@@ -19,7 +19,7 @@ from skim._detectors._odim import ODIMDetector
 from skim._model._components import ComponentScaler
 from skim._model._fitted import FittedModel
 from skim._model._networks import AutoencoderConfig, ModuleConfig, VAEConfig
-from skim._model._scaling import InputScaler
+from skim._model._scaling import InputScaler, TwoViewScaler
 from skim._training._boosting import IMBoostSchedule
 from skim._training._schedules import ALTBISchedule, BestEpochSchedule, ODIMSchedule
 from skim._training._snapshots import SnapshotLog, Snapshots
@@ -44,6 +44,7 @@ TRUSTED = [
         NetworkDetector,
         InputScaler,
         ComponentScaler,
+        TwoViewScaler,
         LabelModel,
         FittedModel,
         Snapshots,
