@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from skim._detectors._scaling import InputScaler
 from sklearn.model_selection import GridSearchCV
 
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
-from skim._detectors._scaling import InputScaler
 from skim.inspection import trajectory
 from skim.metrics import get_scorer
 from skim.model_selection import EpochSearchCV, InSampleSplit

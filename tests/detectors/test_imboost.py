@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 import sklearn
 import skops.io
+from skim._reasons import deciding_labels
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skim import ALTBIDetector, IMBoostDetector
-from skim._reasons import deciding_labels
 
 QUICK = {"epochs": 14, "n_estimators": 2, "n_snapshots": 3, "random_state": 0}
 QUICK_PAPER = {"epochs": 12, "warm_up": 6, "max_width": 16, "random_state": 0}

@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skim import IMAutoencoderDetector
-from skim._detectors._verdict import probability, threshold
+from skim._model._threshold import probability, threshold
 from skim.pyod import from_pyod
 
 
