@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from pyod.models.knn import KNN
 from pyod.models.pca import PCA
-from skim._detectors._verdict import probability, threshold
 from sklearn.datasets import make_blobs
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skim import IMAutoencoderDetector
+from skim._model._threshold import probability, threshold
 from skim.pyod import from_pyod
 
 
