@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from skim import (
     ALTBIDetector,
@@ -10,43 +11,29 @@ from skim import (
     NetworkDetector,
     ODIMDetector,
 )
+from skim.schedules import ALTBISchedule, ODIMSchedule
 
 # Small enough to be fast, long enough to use every part of a run: ALTBI's
 # criterion is evaluated from epoch 4 on, and patience can end the run.
+SHORT = {"epochs": 5, "n_estimators": 2, "random_state": 0}
+LONG = SHORT | {
+    "epochs": 14,
+    "schedule": ALTBISchedule(n_snapshots=3, min_epochs=4, patience=1.3),
+}
 QUICK = {
-    "altbi": (
-        ALTBIDetector,
-        {
-            "epochs": 14,
-            "n_estimators": 2,
-            "n_snapshots": 3,
-            "min_epochs": 4,
-            "patience": 1.3,
-        },
-    ),
-    "odim": (ODIMDetector, {"epochs": 5, "n_estimators": 2, "patience_updates": 20}),
-    "autoencoder": (IMAutoencoderDetector, {"epochs": 5, "n_estimators": 2}),
-    "network": (
-        NetworkDetector,
-        {
-            "network": "autoencoder",
-            "epochs": 14,
-            "n_estimators": 2,
-            "n_snapshots": 3,
-            "min_epochs": 4,
-            "patience": 1.3,
-        },
-    ),
+    "altbi": ALTBIDetector(**LONG),
+    "odim": ODIMDetector(**SHORT, schedule=ODIMSchedule(patience_updates=20)),
+    "autoencoder": IMAutoencoderDetector(**SHORT),
+    "network": NetworkDetector("autoencoder", **LONG),
 }
 
 
 @pytest.fixture(params=QUICK)
 def quick(request):
     """Makes a quick detector of each kind."""
-    cls, settings = QUICK[request.param]
 
     def make(**params):
-        return cls(**({"random_state": 0} | settings | params))
+        return clone(QUICK[request.param]).set_params(**params)
 
     return make
 
