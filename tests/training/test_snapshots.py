@@ -14,11 +14,6 @@ from skim.networks import VAEConfig
 from skim.schedules import BestEpochSchedule, ODIMSchedule
 
 
-@pytest.fixture
-def fitted(quick, table):
-    return quick(store_snapshots=True).fit(table)
-
-
 def assert_same_model(found, expected):
     """Assert that two models are equal, but for what was stored of the run."""
     for name in ("weights", "statistics"):
@@ -115,9 +110,9 @@ def test_an_error_says_how_to_get_earlier_scores(quick, fitted, table):
         quick(store_snapshots=True).staged_score_samples(table)
     with pytest.raises(ValueError, match="3 features"):
         fitted.staged_score_samples(table[:, :3])
-    fitted.set_params(store_snapshots=False).fit(table)
+    forgetful = clone(fitted).fit(table).set_params(store_snapshots=False).fit(table)
     with pytest.raises(ValueError, match="set store_snapshots=True and fit again"):
-        fitted.staged_score_samples(table)
+        forgetful.staged_score_samples(table)
 
 
 def test_storing_and_pickling_change_no_score(fitted, quick, table):
