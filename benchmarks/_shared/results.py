@@ -1,10 +1,10 @@
 """What studies write and print: results that outlive a crash, tables, pictures."""
 
-import contextlib
 import json
 import os
 from io import StringIO
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.progress import track
@@ -36,29 +36,21 @@ class Store:
 
     def append(self, record):
         """Add a record and return once it is on disk."""
-        append_line(self.path, json.dumps(record))
-
-    @contextlib.contextmanager
-    def lock(self):
-        """Create the folder, and keep other runs out of it in the meantime."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.with_suffix(".lock").open("w") as file:
-            with contextlib.suppress(ImportError):  # there is none on Windows
-                import fcntl
-
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise ValueError(
-                        f"another run is writing to {self.path}; choose another output"
-                    ) from None
-            yield
+        append_line(self.path, json.dumps(record))
 
 
 def key(record):
     """Return what tells a task from the others."""
     names = ("file", "detector", "settings", "threads", "seed")
     return tuple(record[name] for name in names)
+
+
+def last_settings(records):
+    """Return the results of each detector with its last settings as a DataFrame."""
+    frame = pd.DataFrame(records)
+    last = frame.groupby("detector")["settings"].transform("last")
+    return frame[(frame["settings"] == last) & (frame["status"] == "ok")]
 
 
 class Runs:
@@ -74,18 +66,24 @@ class Runs:
     def __init__(self, path, key, values):
         self.path = path
         self.key = list(key)
-        self.header = ",".join([*key, *values])
+        self.columns = [*key, *values]
 
     def read(self):
         """Return all complete lines as a DataFrame."""
-        text = self.path.read_text() if self.path.exists() else self.header
-        n_commas = self.header.count(",")
-        lines = [line for line in text.splitlines() if line.count(",") == n_commas]
+        header, *lines = self._text().splitlines()
+        n_commas = header.count(",")
+        lines = [line for line in lines if line.count(",") == n_commas]
         whole = [line for line in lines if not line.endswith(",")]
-        return pd.read_csv(StringIO("\n".join(whole)))
+        return pd.read_csv(StringIO("\n".join([header, *whole])))
+
+    def _text(self):
+        text = self.path.read_text() if self.path.exists() else ""
+        return text or ",".join(self.columns) + "\n"
 
     def complete(self, tasks, run):
         """Perform the runs that are not in the file yet, and return all of them.
+
+        Columns of the file that the study no longer has are filled with NaN.
 
         Parameters
         ----------
@@ -97,10 +95,15 @@ class Runs:
         done = set(self.read()[self.key].itertuples(index=False, name=None))
         todo = [task for task in tasks if task not in done]
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        header = self._text().split("\n")[0]
         for task in track(todo, console=Console(stderr=True)):
-            lines = [",".join(map(as_text, (*task, *values))) for values in run(task)]
+            lines = []
+            for values in run(task):
+                line = dict(zip(self.columns, (*task, *values), strict=True))
+                cells = [line.get(name, np.nan) for name in header.split(",")]
+                lines.append(",".join(map(as_text, cells)))
             if not self.path.exists() or not self.path.stat().st_size:
-                append_line(self.path, self.header)
+                append_line(self.path, header)
             append_line(self.path, "\n".join(lines))
         return self.read()
 

@@ -8,7 +8,7 @@ chosen on one half of the sources and confirmed on the other.
 import zlib
 
 from benchmarks._shared.keel import FAMILIES
-from benchmarks._shared.tables import TABLES, choose_tables
+from benchmarks._shared.tables import TABLES
 
 HALVES = ("chosen on", "confirmed on")
 # Families that come from the same source under different names.
@@ -40,28 +40,6 @@ def half_of(source):
     if source in SOURCES:
         return HALVES[SOURCES.index(source) % 2]
     return HALVES[zlib.crc32(source.encode()) % 2]
-
-
-def halves(families):
-    """Split names of families by the half of their sources, in alphabetical order."""
-    order = sorted(families, key=str.lower)
-    return {
-        half: [name for name in order if half_of(source_of(name)) == half]
-        for half in HALVES
-    }
-
-
-def sources(tables=None):
-    """Return the tables of each source, in alphabetical order.
-
-    By default, they are the tables of ADBench and the tasks of KEEL that are here.
-    """
-    if tables is None:
-        tables = choose_tables([*TABLES, "keel"], local=True)
-    found = {}
-    for table in tables:
-        found.setdefault(source_of(table.dataset), []).append(table)
-    return {source: found[source] for source in sorted(found)}
 
 
 def source_means(values, families):

@@ -1,27 +1,25 @@
-"""Which tables a study is run on, and which of their rows."""
+"""Which tables a study is run on."""
 
+import difflib
 import hashlib
+import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import typer
 
-from benchmarks._shared.keel import keel_paths
-from skim.datasets import list_adbench
-from skim.datasets._adbench import (
-    adbench_files,
-    data_home_of,
-    dataset_of,
-    find_adbench,
-    group_names,
-    load_npz,
-    nearest,
-    sizes,
-)
+from benchmarks._shared.keel import data_home, keel_paths
+from skim.datasets import fetch_adbench, list_adbench
 
-MAX_ROWS = 10_000  # of either kind that are scored while a detector is trained
-N_WATCHED_ROWS = 1024  # by which a detector is judged while it is trained
+# The groups of ADBench's data sets, and their folders.
+GROUPS = {
+    "tabular": "Classical",
+    "image": "CV_by_ResNet18",
+    "image-vit": "CV_by_ViT",
+    "text": "NLP_by_BERT",
+    "text-roberta": "NLP_by_RoBERTa",
+}
 # The tables of ADBench that choices were made with.
 TABLES = [
     "ALOI",
@@ -60,8 +58,8 @@ TABLES = [
 class Table(NamedTuple):
     """A data set, or a part of one, and its numbers of rows and features.
 
-    `path` is None for the data sets of ADBench. The `dataset` of a task of KEEL is its
-    family, such as "keel/glass".
+    `path` is None for the data sets of ADBench, whose size is 0 × 0 until they are
+    downloaded. The `dataset` of a task of KEEL is its family, such as "keel/glass".
     """
 
     file: str
@@ -71,28 +69,42 @@ class Table(NamedTuple):
     p: int
     path: str | None = None
 
+    def load(self):
+        """Return the rows and 1 for the outliers among them, 0 for the others."""
+        if self.path is None:
+            return fetch_adbench(self.file, return_X_y=True)
+        with np.load(self.path, allow_pickle=False) as arrays:
+            X, y = arrays["X"], arrays["y"]
+        if X.ndim != 2 or y.shape != X.shape[:1] or set(np.unique(y)) != {0, 1}:
+            raise ValueError(
+                f"{self.path} must have rows X and labels y, 1 for outliers and 0 for "
+                f"inliers; got shapes {X.shape} and {y.shape}."
+            )
+        return X.astype(np.float64), y.astype(int)
 
-def choose_tables(names, *, data_home=None, local=False):
+
+def choose_tables(names, *, local=False):
     """Return the tables of some names, without repetitions.
 
-    Names are those of `list_adbench` or `fetch_adbench`, numbers, groups, "all",
-    "keel", a family or a task of it ("keel/glass", "keel/glass0"), or the path of an
-    .npz file with arrays X and y. If `local`, files that would have to be downloaded to
-    `data_home`, and tasks that would have to be made, are left out.
+    Names are those of `list_adbench`, its groups, "all", "keel", a family or a task
+    of it ("keel/glass", "keel/glass0"), or the path of an .npz file with arrays X and
+    y. If `local`, files that would have to be downloaded, and tasks that would have
+    to be made, are left out.
     """
-    own = [name for name in names if name.endswith(".npz") and Path(name).exists()]
-    keel = [name for name in names if name.split("/")[0] == "keel"]
-    others = [name for name in names if name not in {*own, *keel}]
-    chosen = {file.name: file for name in others for file in _files(name)}
-    home = data_home_of(data_home)
-    size = sizes()
-    tables = [
-        Table(file.name, file.dataset, file.group, *size[file.dataset])
-        for file in chosen.values()
-        if not local or (home / file.path).exists()
-    ]
-    tables += _keel_tables(keel, make=not local)
-    return tables + _own_tables([Path(name) for name in own])
+    chosen = {}
+    for name in names:
+        if name.endswith(".npz"):
+            found = [_own_table(Path(name))]
+        elif name.split("/")[0] == "keel":
+            found = _keel_tables(name, make=not local)
+        else:
+            found = [_adbench_table(each) for each in _adbench_names(name)]
+            found = [table for table in found if table.n or not local]
+        for table in found:
+            same = chosen.setdefault(table.file.split("@")[0], table)
+            if same.path != table.path:
+                raise ValueError(f"{same.path} and {table.path} have the same name.")
+    return list(chosen.values())
 
 
 def tables_at_hand(names):
@@ -109,58 +121,77 @@ def tables_at_hand(names):
     return tables
 
 
-def _keel_tables(names, make):
-    if not names:
-        return []
+def parts_of(names):
+    """Return group and data set of some files of ADBench, by name."""
+    groups = {name: group for group in GROUPS for name in list_adbench(group)}
+    return {
+        name: (groups[name], name if groups[name] == "tabular" else _whole(name))
+        for name in names
+    }
+
+
+def unknown(name, known):
+    """Return an error about a name, with the known names that are most like it."""
+    lower = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)
+    found = ", ".join(lower[each] for each in near) or ", ".join(known)
+    return ValueError(f"{name!r} is unknown; choose from {found}.")
+
+
+def _adbench_names(name):
+    if name == "all":
+        return list_adbench()
+    lower = {each.lower(): each for each in list_adbench()}
+    if name.lower() in lower:
+        return [lower[name.lower()]]
+    if name.lower() in {*GROUPS, *map(str.lower, map(_whole, lower))}:
+        return list_adbench(name)
+    raise unknown(name, ["all", "keel", *GROUPS, *lower.values()])
+
+
+def _adbench_table(name):
+    group, dataset = parts_of([name])[name]
+    number = "*_" if group == "tabular" else ""
+    pattern = f"{GROUPS[group]}/{number}{name.split('/')[-1]}.npz"
+    path = next(data_home().glob(pattern), None)
+    return Table(name, dataset, group, *((0, 0) if path is None else _shape(path)))
+
+
+def _whole(part):
+    """Return the data set that a file such as "CV_by_ViT/CIFAR10_0" is a part of."""
+    name = part.split("/")[-1].split("_")[0]
+    return name[0].upper() + name[1:]
+
+
+def _keel_tables(name, make):
     tables = [
         Table(f"keel/{task}", f"keel/{family}", "keel", *_shape(path), str(path))
         for (family, task), path in keel_paths(make=make).items()
     ]
-    chosen = [t for t in tables if {"keel", t.dataset, t.file} & {*names}]
-    known = {"keel"}.union(*((table.dataset, table.file) for table in chosen))
-    for name in names:
-        if tables and name not in known:
-            near = nearest(name, sorted(t.file for t in tables))
-            raise ValueError(f"There is no task or family {name!r}. {near}")
+    chosen = [table for table in tables if name in ("keel", table.dataset, table.file)]
+    if tables and not chosen:
+        raise unknown(name, sorted(table.file for table in tables))
     return chosen
 
 
-def _shape(path):
-    X, _ = load_npz(path)
-    return X.shape
-
-
-def _own_tables(paths):
-    tables = {}
-    for path in paths:
-        X, _ = load_npz(path)
-        if path.stem in tables:
-            raise ValueError(f"two files are called {path.stem}; rename one of them")
-        # A file whose content has changed is another table.
+def _own_table(path):
+    # A file whose content has changed is another table.
+    try:
         content = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
         file = f"{path.stem}@{content}"
-        tables[path.stem] = Table(file, path.stem, "own", *X.shape, str(path.resolve()))
-    return list(tables.values())
+        table = Table(file, path.stem, "own", 0, 0, str(path.resolve()))
+        X, _ = table.load()
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is not an .npz file with X and y: {error}") from None
+    return table._replace(n=X.shape[0], p=X.shape[1])
 
 
-def _files(name):
-    if name == "all":
-        return adbench_files()
-    if name.isdecimal():
-        return adbench_files(dataset_of(int(name)))
-    if name.lower() in [group.lower() for group in group_names()]:
-        return adbench_files(name)
-    try:
-        return [find_adbench(name)]
-    except ValueError:
-        names = ["all", *group_names(), *list_adbench()]
-        raise ValueError(
-            f"There is no data set or group {name!r}. {nearest(name, names)}"
-        ) from None
-
-
-def draw_rows(y, seed):
-    """Draw rows to score, at most `MAX_ROWS` of either kind, and others to watch."""
-    rng = np.random.default_rng(seed)
-    kinds = [rng.permutation(np.flatnonzero(y == kind))[:MAX_ROWS] for kind in (0, 1)]
-    return np.concatenate(kinds), rng.permutation(len(y))[:N_WATCHED_ROWS]
+def _shape(path):
+    """Return the shape of X in an .npz file without loading it."""
+    with zipfile.ZipFile(path) as archive, archive.open("X.npy") as file:
+        version = np.lib.format.read_magic(file)
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        return read(file)[0]

@@ -1,13 +1,16 @@
 """What is measured on one table.
 
-Each function takes a Table and returns the lines of its results. All of them run with
-earlier versions of the detector too, as far as these can do what is measured.
+Each function takes a Table and returns the lines of its results.
 """
 
-import copy
+import warnings
 
 import numpy as np
 from scipy.stats import spearmanr
+from sklearn.ensemble import IsolationForest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer
 from sklearn.metrics import (
     average_precision_score,
     f1_score,
@@ -90,10 +93,8 @@ def _judged(detector, X, scores, is_outlier, rows, columns):
     auroc = roc_auc_score(is_spoilt[counts], -scores[counts])
     flagged = np.mean(scores[rows] < detector.offset_)
     explained = detector.explain(X[rows], relative=True).argmax(axis=1)
-    by_reasons = NAN
-    if hasattr(detector, "reasons"):
-        first = detector.reasons(X[rows], n_reasons=1)["feature"]
-        by_reasons = np.mean(first.to_numpy() == [f"x{column}" for column in columns])
+    first = detector.reasons(X[rows], n_reasons=1)["feature"]
+    by_reasons = np.mean(first.to_numpy() == [f"x{column}" for column in columns])
     by_explain = np.mean(explained == columns)
     return len(rows), *map(float, (auroc, flagged, by_reasons, by_explain))
 
@@ -103,8 +104,6 @@ def _judged(detector, X, scores, is_outlier, rows, columns):
 LABELLED = (
     "auroc",
     "auprc",
-    "auroc_without",
-    "auprc_without",
     "flagged",
     "f1",
     "best_f1",
@@ -113,18 +112,14 @@ LABELLED = (
 
 
 def labelled(table):
-    """Measure accuracy with and without the term for far cells, and the verdict."""
+    """Measure accuracy and the verdict."""
     X, is_outlier = load(table)
     if not is_outlier.any():
         return [(NAN,) * len(LABELLED)]
     detector = fitted(X)
     losses = -detector.training_scores_
-    without = losses
-    if getattr(getattr(detector, "_scaler", None), "far_loss", 0):
-        without = -without_far_loss(detector).score_samples(X)
     metrics = [
-        float(metric(is_outlier, each))
-        for each in (losses, without)
+        float(metric(is_outlier, losses))
         for metric in (roc_auc_score, average_precision_score)
     ]
     flagged = losses > -detector.offset_
@@ -134,17 +129,6 @@ def labelled(table):
     ]
     f1 = float(f1_score(is_outlier, flagged)), best_f1(is_outlier, losses)
     return [(*metrics, share_flagged(detector), *f1, *map(float, at_shares))]
-
-
-def without_far_loss(detector):
-    """Return a fitted detector that forgets how far cells are from their column.
-
-    The term has no part in training.
-    """
-    other = copy.copy(detector)
-    other._scaler = copy.copy(detector._scaler)
-    other._scaler.far_loss = 0.0
-    return other
 
 
 def best_f1(is_outlier, losses):
@@ -200,8 +184,6 @@ GAP_VALUES = ("gaps", "ours", "ours_lost", "forest", "forest_lost", "correlation
 
 def gaps(table):
     """Delete cells at random: AUROC lost, and whether rows with gaps stand out."""
-    from sklearn.ensemble import IsolationForest
-
     X, is_outlier = load(table)
 
     def losses(detector, rows):
@@ -287,12 +269,6 @@ def _expectations(detector, known, X, spoilt, rows, columns):
 
 def _imputed(known, spoilt, rows, columns):
     """Return what an imputer that is told which cells are spoilt puts there."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-    from sklearn.impute import IterativeImputer
-
     with_gaps = spoilt.copy()
     with_gaps[rows, columns] = np.nan
     learned = with_gaps if known is spoilt else known

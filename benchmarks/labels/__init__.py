@@ -11,11 +11,10 @@ from benchmarks._shared.options import ResultsFile, Seeds, Tables, some_of
 from benchmarks._shared.results import Runs, print_table
 from benchmarks._shared.sources import HALVES, half_of, source_means, source_of
 from benchmarks._shared.tables import tables_at_hand
-from benchmarks.labels._methods import GROUPS, MissingRivalError
+from benchmarks.labels._methods import GROUPS
 from benchmarks.labels._protocol import MAX_ROWS, Exam, load
 
 KEY = ("group", "table", "seed")
-METRICS = ("auroc", "auprc", "f1", "flagged", "share")
 VALUES = (
     "family",
     "method",
@@ -55,8 +54,8 @@ def labels(
     """Ask about one half of the rows, and score the other half.
 
     All budgets are numbers of labels; the last one is 5 % of the rows, at most 500.
-    Tables of more than 10,000 rows are sampled. Rivals that are not installed are left
-    out. SKIM_DATA_HOME and SKIM_KEEL_HOME name the folders of the data.
+    Tables of more than 10,000 rows are sampled. SKIM_DATA_HOME and SKIM_KEEL_HOME name
+    the folders of the data.
     """
     chosen = some_tasks(tables_at_hand(data or ["tabular", "keel"]), max_tasks)
     if max_cells is not None:
@@ -66,10 +65,7 @@ def labels(
     results = Runs(output, KEY, VALUES)
     for name in group:
         tasks = [(name, file, seed) for seed in range(seeds) for file in by_file]
-        try:
-            results.complete(tasks, lambda task: record(task, by_file[task[1]]))
-        except MissingRivalError as error:
-            print(f"{name} is left out: pip install {error}")
+        results.complete(tasks, lambda task: record(task, by_file[task[1]]))
     found = results.read()
     found = found[found["table"].isin(by_file) & (found["seed"] < seeds)]
     for title, part in parts(found):
@@ -77,12 +73,6 @@ def labels(
     main = found[found["group"] == "networks"]
     for value, name in OTHER_VALUES.items():
         print_table((name, *BUDGETS), summary(main, value))
-    known = found[found["group"] == "known"]
-    for value, name in {"auprc": "AUPRC", **OTHER_VALUES}.items():
-        columns = (*BUDGETS, "all")
-        print_table(
-            (name, *columns), summary(known, value, columns), "Labels of one kind"
-        )
     ratio = main.loc[main["method"] == "time", "share"].median()
     print(f"A fit with labels takes {ratio:.2f} times one without, in the median.")
 
@@ -120,7 +110,7 @@ def parts(found):
         if len(own):
             yield f"{half}: {own['family'].map(source_of).nunique()} sources", own
     for group in found["group"].unique():
-        if group not in ("networks", "known"):
+        if group != "networks":
             own = found[found["group"] == group]
             own = own.merge(main[["table", "seed"]].drop_duplicates())
             same = main.merge(own[["table", "seed"]].drop_duplicates())
@@ -128,13 +118,13 @@ def parts(found):
             yield f"with {group}: {n_sources} sources", pd.concat([same, own])
 
 
-def summary(part, value, budgets=BUDGETS):
+def summary(part, value):
     """Yield the mean of a value for each method that has it, by budget."""
     for method, own in part.groupby("method", sort=False):
         if method != "time" and own[value].notna().any():
             means = [
                 mean_over_sources(own[own["budget"] == budget], [value])[value]
-                for budget in budgets
+                for budget in BUDGETS
             ]
             yield [method, *means]
 

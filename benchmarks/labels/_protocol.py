@@ -3,9 +3,6 @@
 import numpy as np
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
-from skim.datasets import fetch_adbench
-from skim.datasets._adbench import load_npz
-
 MAX_ROWS = 10_000  # of a table; beyond, a fixed sample
 MIN_OUTLIERS = 30  # of such a sample
 BUDGETS = (10, 20, 50, 100)
@@ -16,10 +13,7 @@ ROUNDS = (10, 20, 35, 50, 75, 100, 150, 225, 350, 500)
 
 def load(table):
     """Return the rows of a table, or a sample of them, and which are outliers."""
-    if table.path is None:
-        X, y = fetch_adbench(table.file, return_X_y=True)
-    else:
-        X, y = load_npz(table.path)
+    X, y = table.load()
     X, is_outlier = np.asarray(X, dtype=np.float64), np.asarray(y) == 1
     if len(X) > MAX_ROWS:
         rng = np.random.default_rng(0)
@@ -77,7 +71,7 @@ class Exam:
         """Whether there are answers of both kinds."""
         return 0 < self.is_outlier[rows].sum() < len(rows)
 
-    def results(self, method, by_budget, budgets=None):
+    def results(self, method, by_budget):
         """Yield a line of results for each budget.
 
         Parameters
@@ -87,11 +81,9 @@ class Exam:
             Maps a number of labels to the rows asked about, the scores of all rows,
             high for outliers, and the score above which rows are outliers, None if
             there is no such threshold.
-        budgets : dict of str to int, default=None
-            Numbers of labels other than `self.budgets`.
         """
         y = self.is_outlier[~self.may_ask]
-        for budget, size in (self.budgets if budgets is None else budgets).items():
+        for budget, size in self.budgets.items():
             rows, scores, threshold = by_budget(size)
             scores = scores[~self.may_ask]
             share = self.is_outlier[rows].mean() if len(rows) else 0.0

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
+from benchmarks._shared.measure import METRICS
 from benchmarks._shared.results import Store
-from skim.datasets import load_published_scores
-from skim.datasets._adbench import adbench_files
-from skim.datasets._published import METRICS
+from benchmarks._shared.tables import parts_of
+from skim.datasets import list_adbench, load_published_scores
 
 REFERENCE = "ALTBI"
 SUFFIXES = {"own": " (own)", "image-vit": " (ViT)", "text-roberta": " (RoBERTa)"}
@@ -241,12 +241,11 @@ def _per_dataset(frame):
     )
     places = pd.MultiIndex.from_frame(sets[["dataset", "group"]])
     sets = sets[sets["n_parts"].to_numpy() == n_parts.loc[places].to_numpy()]
-    files = pd.Series([(file.dataset, file.group) for file in adbench_files()])
-    known = files.value_counts()
+    known = pd.Series(list(parts_of(list_adbench()).values())).value_counts()
     sets["parts"] = [
-        f"{row.n_parts} of {known[row.dataset, row.group]}"
+        f"{row.n_parts} of {known[row.group, row.dataset]}"
         if row.group not in ("keel", "own")
-        and row.n_parts < known[row.dataset, row.group]
+        and row.n_parts < known[row.group, row.dataset]
         else ""
         for row in sets.itertuples()
     ]

@@ -33,12 +33,6 @@ def simulation(
     seeds: Seeds = 3,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of training.")] = 1000,
     threads: Annotated[int, typer.Option(min=1, help="Threads to compute with.")] = 2,
-    evidence: Annotated[
-        bool,
-        typer.Option(
-            "--evidence", help="Also try other centres and initial weights; slower."
-        ),
-    ] = False,
 ):
     """Vary the data and the initial weights, and measure the window of the effect."""
     torch.set_num_threads(threads)
@@ -52,8 +46,6 @@ def simulation(
         for name in DATA:
             real += experiments.real_members(name, seeds)
             _train(real[-2 * seeds :], epochs, progress, name)
-        if evidence:
-            _evidence(output, seeds, epochs, progress)
     table = _summary(members + real)
     table.to_csv(output / "windows.csv", index=False, float_format="%.4g")
     for name, symbol in SYMBOLS.items():
@@ -79,38 +71,3 @@ def _summary(members):
         records[end] = records[end].astype(float)
     groups = records.groupby(["experiment", "ema", "value"], sort=False)
     return groups[MEANS].mean().reset_index()
-
-
-def _evidence(output, seeds, epochs, progress):
-    """Repeat what is in doubt with other centres and other initial weights."""
-    members = experiments.centers_evidence(seeds)
-    _train(members, epochs, progress, "Other centres")
-    _mean_lengths(members, ["centers", "value"], output / "centers_evidence.csv")
-    members = experiments.balance_evidence(seeds)
-    _train(members, epochs, progress, "Balance, other centres")
-    names = ["centers", "small", "ratio"]
-    _mean_lengths(members, names, output / "balance_evidence.csv")
-    members = experiments.initialisation_evidence(n_draws=30)
-    _train(members, epochs, progress, "Initial weights")
-    rows = pd.DataFrame([member.record() for member in members])
-    correlations = []
-    for centers, group in rows.groupby("value", sort=False):
-        found = group[group["length"] > 0]
-        correlations.append(
-            {"centers": centers, "n": len(group), "with_window": len(found)}
-            | {
-                name: experiments.rank_correlation(part["initial_error"], part[name])
-                for name, part in (("start", found), ("stop", found), ("length", group))
-            }
-        )
-    pd.DataFrame(correlations).to_csv(
-        output / "initialisation_evidence.csv", index=False, float_format="%.2f"
-    )
-
-
-def _mean_lengths(members, names, path):
-    """Write the mean window of members whose value is a tuple of `names`."""
-    rows = pd.DataFrame([member.record() for member in members])
-    rows[names] = rows["value"].tolist()
-    lengths = rows.groupby(["experiment", *names], sort=False)["length"].mean()
-    lengths.reset_index().to_csv(path, index=False, float_format="%.4g")

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from skim.inspection import im_window
-from skim.inspection._drawing import INLIER, OUTLIER, tidy
 
+INLIER, OUTLIER = "#56b4e9", "#9a3412"
 # From light to dark, with a line style of its own each.
 SHADES = ("#9ecae1", "#4292c6", "#084594")
 STYLES = ("-", "--", ":")
@@ -43,7 +43,8 @@ def _draw_trajectories(ax, symbol, groups):
             ax.hlines(0.99 - 0.012 * k, *ends, color=colour, ls=style, lw=3)
     ax.axhline(0.9, color="black", lw=0.6)
     ax.set(xlabel="Epoch", ylabel="AUROC, mean over seeds", ylim=(0.5, 1.0))
-    tidy(ax).legend(frameon=False, loc="lower left")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="lower left")
 
 
 def _label(symbol, value):

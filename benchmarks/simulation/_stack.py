@@ -1,4 +1,4 @@
-"""Many small autoencoders, each on data of its own, trained as one network."""
+"""Many small autoencoders A tanh(W x), each on its own data, trained side by side."""
 
 from dataclasses import dataclass, field
 
@@ -6,8 +6,6 @@ import numpy as np
 import torch
 
 from skim import EMAWarmStart
-from skim._nets import Adam, AutoencoderShape, StackedAutoencoder
-from skim._nets._memory import Workspace
 from skim.inspection import im_window
 from skim.theory import reconstruct
 
@@ -23,7 +21,8 @@ class Member:
     """One network with its data, and its results.
 
     `value` is what the experiment varies, and `seed` that of the order of the rows.
-    `y` is 1 for outliers. The initial `weights`, of shape (P,), are warmed up if `ema`.
+    `y` is 1 for outliers. The initial `weights`, W and the transpose of A, have the
+    shape (2, H, p), and are warmed up if `ema`.
     """
 
     experiment: str
@@ -54,36 +53,50 @@ class Member:
 
 
 def initial_weights(n_features, n_draws, seed):
-    """Draw initial weights, of shape (n_draws, P)."""
+    """Draw initial weights as torch's linear layers do."""
     generator = torch.Generator().manual_seed(seed)
-    return _shape(n_features).weights.draw(n_draws, generator)
+    size = HIDDEN_UNITS * n_features
+    block = torch.empty(n_draws, 2 * size).uniform_(-1, 1, generator=generator)
+    W = block[:, :size].view(n_draws, HIDDEN_UNITS, n_features)
+    A = block[:, size:].view(n_draws, n_features, HIDDEN_UNITS).transpose(1, 2)
+    return torch.stack([W * n_features**-0.5, A * HIDDEN_UNITS**-0.5], dim=1)
 
 
 def initial_error(weights, geometry):
     """Root mean square over the rows of the error at their cluster's centre."""
     centers, sizes = geometry.centers, geometry.sizes
-    views = _shape(centers.shape[1]).weights.views(weights[None])
-    W, A = (views[name][0].numpy() for name in ("encode", "decode"))
+    W, A = weights[0].numpy(), weights[1].T.numpy()
     squares = np.square(reconstruct(W, A, centers) - centers).sum(axis=1)
     return float(np.sqrt(sizes @ squares / sizes.sum()))
 
 
 def train(members, epochs, on_epoch=lambda: None):
     """Train members of equally large data side by side, and fill in the results."""
-    stack = _Stack(members)
-    stack.warm_up()
-    for member, weights in zip(members, stack.weights, strict=True):
-        member.initial_error = initial_error(weights, member.geometry)
+    X = torch.from_numpy(np.stack([member.X for member in members])).float()
+    weights = torch.stack([member.weights for member in members])
+    # One each, so that no result depends on the other members.
+    orders = [torch.Generator().manual_seed(member.seed) for member in members]
+    _warm_up(weights, torch.tensor([member.ema for member in members]), X, orders)
+    for member, own in zip(members, weights, strict=True):
+        member.initial_error = initial_error(own, member.geometry)
+    update = _updater(weights)
     aurocs = np.empty((epochs, len(members)))
     for epoch in range(epochs):
-        stack.train_epoch()
-        losses = stack.losses()
+        for batch in _batches(X, orders):
+            update(batch)
+        found = losses(weights.detach(), X).numpy()
         aurocs[epoch] = [
-            auroc(row, member.y) for row, member in zip(losses, members, strict=True)
+            auroc(row, member.y) for row, member in zip(found, members, strict=True)
         ]
         on_epoch()
     for member, values in zip(members, aurocs.T, strict=True):
         member.auroc = values
+
+
+def losses(weights, X):
+    """Return the squared errors of rows (M, n, p), of shape (M, n)."""
+    codes = torch.tanh(X @ weights[:, 0].transpose(1, 2))
+    return (codes @ weights[:, 1] - X).square().sum(dim=2)
 
 
 def auroc(losses, y):
@@ -95,63 +108,37 @@ def auroc(losses, y):
     return (below.mean() + not_above.mean()) / (2 * len(inliers))
 
 
-class _Stack:
-    def __init__(self, members):
-        data = np.stack([member.X.T for member in members]).astype(np.float32)
-        self.X = torch.from_numpy(data)
-        self.n_rows = self.X.shape[2]
-        self.batch_size = min(BATCH_SIZE, self.n_rows)
-        self.ema = torch.tensor([member.ema for member in members])
-        self.weights = torch.stack([member.weights for member in members])
-        # One each, so that no result depends on the other members.
-        self.orders = [torch.Generator().manual_seed(m.seed) for m in members]
-        self.workspace = Workspace()
-        self.restart()
+def _updater(weights):
+    """Return a function that makes a step of Adam on the mean losses of a batch."""
+    weights.requires_grad_()
+    adam = torch.optim.Adam([weights], lr=LEARNING_RATE)
 
-    def restart(self):
-        """Start again from the present weights."""
-        shape = _shape(self.X.shape[1])
-        self.network = StackedAutoencoder(shape, self.weights)
-        self.optimiser = Adam(self.weights, learning_rate=LEARNING_RATE)
-        self.grad = torch.empty_like(self.weights)
+    def update(batch):
+        adam.zero_grad()
+        losses(weights, batch).mean(dim=1).sum().backward()
+        adam.step()
 
-    def batches(self):
-        """Yield one pass over the rows, in each member's own order."""
-        orders = [torch.randperm(self.n_rows, generator=g) for g in self.orders]
-        orders = torch.stack(orders)[:, None].expand(-1, self.X.shape[1], -1)
-        for batch in orders.split(self.batch_size, dim=2):
-            if batch.shape[2] == self.batch_size:
-                yield self.X.gather(2, batch)
-
-    def update(self, batch):
-        """Make one step of Adam on the mean loss of a batch."""
-        losses, cache = self.network.forward(batch)
-        even = torch.full_like(losses, 1 / losses.shape[1])
-        self.network.backward(cache, even, self.grad)
-        self.optimiser.step(self.grad)
-
-    def train_epoch(self):
-        """Make one pass over the rows."""
-        for batch in self.batches():
-            self.update(batch)
-
-    def warm_up(self):
-        """Warm up the initial weights of the members with `ema`."""
-        if not self.ema.any():
-            return
-        before = self.weights.clone()
-        batches = (batch for _ in iter(int, 1) for batch in self.batches())
-        ema = EMAWarmStart()
-        ema.ema_steps, ema.ema_decay = EMA_STEPS, EMA_DECAY
-        ema.ema_warm_up(self.weights, lambda: self.update(next(batches)))
-        self.weights[~self.ema] = before[~self.ema]
-        self.restart()
-
-    def losses(self):
-        """Return the losses of all rows, of shape (M, n)."""
-        shape = self.network.shape
-        return shape.losses(shape.fold(self.weights), self.X, self.workspace).numpy()
+    return update
 
 
-def _shape(n_features):
-    return AutoencoderShape(n_features, HIDDEN_UNITS, "tanh")
+def _batches(X, orders):
+    """Yield one pass over the rows, in each member's own order."""
+    n_rows = X.shape[1]
+    size = min(BATCH_SIZE, n_rows)
+    order = torch.stack([torch.randperm(n_rows, generator=each) for each in orders])
+    for batch in order[:, : n_rows // size * size].split(size, dim=1):
+        yield X.gather(1, batch[:, :, None].expand(-1, -1, X.shape[2]))
+
+
+def _warm_up(weights, ema, X, orders):
+    """Warm up the initial weights of the members with `ema`."""
+    if not ema.any():
+        return
+    before = weights.clone()
+    update = _updater(weights)
+    batches = (batch for _ in iter(int, 1) for batch in _batches(X, orders))
+    mixin = EMAWarmStart()
+    mixin.ema_steps, mixin.ema_decay = EMA_STEPS, EMA_DECAY
+    mixin.ema_warm_up(weights, lambda: update(next(batches)))
+    weights.requires_grad_(False)
+    weights[~ema] = before[~ema]

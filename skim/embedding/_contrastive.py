@@ -134,7 +134,6 @@ class ContrastiveEmbedder(Embedder):
     21 small tables of ADBench, but the mean AUROC of :class:`skim.ALTBIDetector`
     fell from 0.813 to 0.786 (one seed), with gains of up to 0.04 on 8 tables and
     losses of 0.12 to 0.17 on 4. If you have labels, compare both.
-    `python -m benchmarks contrastive` reproduces this comparison.
 
     References
     ----------

@@ -1,10 +1,7 @@
 import numpy as np
 import pytest
-import torch
 
 from benchmarks._shared.detectors import Detector
-from benchmarks.weights import find
-from skim.embedding import MissingWeightsError
 
 
 @pytest.fixture
@@ -25,26 +22,3 @@ def short_training(monkeypatch):
         "build",
         lambda self, **kw: build(self, **kw).set_params(epochs=2, n_estimators=1),
     )
-
-
-@pytest.fixture
-def torch_kept():
-    """Restores torch's threads and random state afterwards."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with torch.random.fork_rng():
-        yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture
-def cached():
-    """Returns the path of a package's files, or skips the test without them."""
-
-    def path_of(name):
-        try:
-            return find(name)
-        except MissingWeightsError:
-            pytest.skip("weights not cached: make weights")
-
-    return path_of

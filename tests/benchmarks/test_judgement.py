@@ -1,8 +1,5 @@
 """The study of absurd cells, thresholds, gaps and expected values."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,51 +7,17 @@ from sklearn.metrics import f1_score
 
 import benchmarks.judgement as study
 from benchmarks.judgement import _measures as measures
-from benchmarks.judgement._spoiling import delete_cells, plant, robust_sd, spoil_cells
-from benchmarks.judgement._summary import by_family, figures
+from benchmarks.judgement._spoiling import robust_sd, spoil_cells
+from benchmarks.judgement._summary import figures
 from benchmarks.judgement._tables import (
-    Table,
-    first_of_sources,
-    load,
     sample,
-    tables_of,
 )
 from skim import ALTBIDetector
-from skim._detectors._scaling import InputScaler
 from tests.benchmarks.commands import run_command
 
 
-@pytest.fixture
-def normal():
-    return np.random.default_rng(0).normal(size=(200, 4))
-
-
-@pytest.fixture
-def made(normal, tmp_path, monkeypatch):
-    """A table of normal rows with ten outliers, for detectors that train briefly."""
-    y = np.zeros(len(normal))
-    X = np.concatenate([normal, normal[:10] + 8])
-    np.savez(tmp_path / "made__task.npz", X=X, y=np.r_[y, np.ones(10)])
-    monkeypatch.setattr(
-        measures,
-        "ALTBIDetector",
-        lambda random_state: ALTBIDetector(
-            n_estimators=2, epochs=20, random_state=random_state
-        ),
-    )
-    (table,) = (each for each in tables_of(tmp_path) if each.name == "keel/task")
-    return table
-
-
-def test_robust_sd_is_that_of_normal_data_and_ignores_absurd_values(normal):
-    X = 3 * normal
-    before = robust_sd(X)
-    np.testing.assert_allclose(before, 3, rtol=0.2)
-    X[0] = 1e9
-    np.testing.assert_allclose(robust_sd(X), before, rtol=0.05)
-
-
-def test_one_cell_of_each_chosen_row_is_spoilt(normal):
+def test_one_cell_of_each_chosen_row_is_spoilt():
+    normal = np.random.default_rng(0).normal(size=(200, 4))
     X = np.c_[normal, np.zeros(len(normal))]  # a column that cannot be spoilt
     rows = np.array([3, 5, 8])
     spoilt, columns = spoil_cells(X, rows, 30, seed=1)
@@ -64,56 +27,6 @@ def test_one_cell_of_each_chosen_row_is_spoilt(normal):
     np.testing.assert_allclose(distance, 30 * robust_sd(X)[columns])
     _, same = spoil_cells(X, rows, 1000, seed=1)
     np.testing.assert_array_equal(same, columns)
-
-
-def test_tables_without_spread_are_not_spoilt():
-    X = np.zeros((9, 2))
-    X[0] = 1
-    spoilt, columns = spoil_cells(X, np.array([1]), 10, seed=0)
-    np.testing.assert_array_equal(spoilt, X)
-    assert len(columns) == 0
-
-
-@pytest.mark.parametrize("kind", measures.KINDS)
-@pytest.mark.parametrize("share", [0.01, 0.2])
-def test_planted_rows_are_a_share_of_all_and_come_last(normal, kind, share):
-    rows = plant(normal, share, kind, seed=0)
-    np.testing.assert_array_equal(rows[: len(normal)], normal)
-    assert 1 - len(normal) / len(rows) == pytest.approx(share, abs=0.003)
-    np.testing.assert_array_equal(plant(normal, 0, kind, seed=0), normal)
-
-
-def test_a_planted_cluster_is_shifted_and_scattered_rows_fill_a_box(normal):
-    cluster = plant(normal, 0.2, "cluster", seed=0)[len(normal) :]
-    shift = np.abs(cluster.mean(axis=0) - normal.mean(axis=0)) / robust_sd(normal)
-    np.testing.assert_allclose(shift, 6, atol=1)
-    box = plant(normal, 0.5, "scattered", seed=0)[len(normal) :]
-    np.testing.assert_allclose(
-        np.ptp(box, axis=0) / np.ptp(normal, axis=0), 3, rtol=0.1
-    )
-
-
-def test_cells_are_deleted_at_random(normal):
-    rows = delete_cells(normal, 0.3, seed=0)
-    assert np.isnan(rows).mean() == pytest.approx(0.3, abs=0.05)
-    known = ~np.isnan(rows)
-    np.testing.assert_array_equal(rows[known], normal[known])
-
-
-def test_two_tasks_of_each_family_count(tmp_path, monkeypatch):
-    monkeypatch.setenv("SKIM_DATA_HOME", str(tmp_path))
-    for name in ("iris__c", "iris__a", "iris__b", "wine__z"):
-        np.savez(tmp_path / f"{name}.npz", X=np.eye(3), y=np.array([0, 0, 1]))
-    tables = tables_of(tmp_path)
-    names = [table.name for table in tables if table.name.startswith("keel/")]
-    assert names == ["keel/a", "keel/b", "keel/z"]
-    assert "sklearn/iris" in [table.name for table in tables]
-    of_sources = [table.name for table in first_of_sources(tables)]
-    assert "keel/a" in of_sources
-    assert "sklearn/iris" not in of_sources
-    X, is_outlier = load(tables[0])
-    assert X.shape == (3, 3)
-    np.testing.assert_array_equal(is_outlier, [False, False, True])
 
 
 def test_samples_keep_the_share_of_outliers_and_some_of_the_rarest():
@@ -126,71 +39,11 @@ def test_samples_keep_the_share_of_outliers_and_some_of_the_rarest():
     np.testing.assert_array_equal(sample(often[:50], 1000), np.arange(50))
 
 
-def test_the_term_for_far_cells_has_no_part_in_training(normal, monkeypatch):
-    X = normal.copy()
-    X[0, 0] = 1000
-    detector = ALTBIDetector(n_estimators=1, epochs=12, random_state=0).fit(X)
-    without = measures.without_far_loss(detector).score_samples(X)
-    assert detector.training_scores_[0] < without[0] - 100
-    monkeypatch.setattr(
-        ALTBIDetector, "_new_scaler", lambda self, _: InputScaler(self.scaling)
-    )
-    other = ALTBIDetector(n_estimators=1, epochs=12, random_state=0).fit(X)
-    np.testing.assert_allclose(without, other.training_scores_, rtol=1e-5)
-
-
 def test_the_best_f1_is_that_of_some_threshold():
     rng = np.random.default_rng(0)
     is_outlier, losses = rng.random(60) < 0.2, rng.normal(size=60)
     by_hand = max(f1_score(is_outlier, losses >= value) for value in losses)
     assert measures.best_f1(is_outlier, losses) == pytest.approx(by_hand)
-
-
-def test_spoilt_rows_are_judged_against_inliers_only(made):
-    found = pd.DataFrame(measures.cells(made), columns=measures.CELLS)
-    assert list(found["where"]) == ["training"] * 3 + ["new"] * 3
-    assert list(found["spoilt"]) == [3, 3, 3, 30, 30, 30]
-    absurd = found[found["sd"] == 1000]
-    assert (absurd["auroc"] == 1).all()
-    assert (absurd[["flagged", "by_reasons"]] == 1).all(axis=None)
-
-
-def test_verdicts_and_accuracy_of_a_made_table(made):
-    (values,) = measures.labelled(made)
-    values = dict(zip(measures.LABELLED, values, strict=True))
-    assert values["auroc"] == pytest.approx(1, abs=0.01)
-    assert 0 <= values["f1"] <= values["best_f1"]
-    assert values["f1_at_0.05"] > values["f1_at_0.2"]
-    lines = measures.clean(made) + measures.seeds(made)
-    clean = pd.DataFrame(lines, columns=measures.CLEAN)
-    assert list(clean["seed"]) == list(range(measures.SEEDS))
-    assert clean["flagged"].between(0, 0.1).all()
-
-
-def test_gaps_cost_accuracy_and_are_counted(made):
-    found = pd.DataFrame(measures.gaps(made), columns=measures.GAP_VALUES)
-    assert list(found["gaps"]) == list(measures.GAPS)
-    assert (found["ours"] + found["ours_lost"]).nunique() == 1
-    assert found["correlation"].abs().max() < 0.3
-
-
-def test_expected_values_of_a_table_that_can_be_predicted(tmp_path, made):
-    rng = np.random.default_rng(0)
-    cause = rng.normal(size=(400, 1))
-    X = cause * [1, 2, 3] + 0.01 * rng.normal(size=(400, 3))
-    np.savez(tmp_path / "linear__task.npz", X=X, y=np.zeros(400))
-    path = str(tmp_path / "linear__task.npz")
-    table = Table("keel/task", "keel/linear", "linear", path)
-    found = pd.DataFrame(measures.expected(table), columns=measures.EXPECTED)
-    assert list(found["where"]) == ["training", "new"]
-    assert (found["error"] < 0.3).all()
-    assert (found["imputer_error"] < 0.1).all()
-    assert found["covered_usual"].between(0.8, 1).all()
-
-
-def test_families_weigh_the_same_however_many_tables_they_have():
-    frame = pd.DataFrame({"family": ["a", "a", "b"], "value": [0.0, 1.0, 1.0]})
-    assert by_family(frame, "value") == 0.75
 
 
 def test_figures_compare_versions_and_halves(tmp_path):
@@ -211,55 +64,32 @@ def test_figures_compare_versions_and_halves(tmp_path):
     assert deviation == pytest.approx(0.01)
 
 
-def test_planted_shares_are_compared_with_flagged_ones(tmp_path):
-    lines = ["version,table,family,source,kind,planted,flagged,found"]
-    for name, flagged in (("a", 0.1), ("b", 0.14), ("c", 0.3)):
-        lines.append(f"now,x/{name},x/{name},{name},cluster,0.0991,{flagged},1")
-    (tmp_path / "planting.csv").write_text("\n".join(lines))
-    (tmp_path / "clean.csv").write_text(
-        "version,table,family,source,seed,flagged\n"
-        + "\n".join(f"now,x/{s},x/{s},{s},0,0.02" for s in "abc")
+def test_the_command_measures_all_parts_once(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=(200, 1)) + 0.5 * rng.normal(size=(200, 4))
+    X, y = np.r_[normal, normal[:10] + 8], np.arange(210) >= 200
+    np.savez(tmp_path / "made__task.npz", X=X, y=y)
+    monkeypatch.setattr(
+        measures,
+        "ALTBIDetector",
+        lambda **params: ALTBIDetector(n_estimators=2, epochs=20, **params),
     )
-    found = figures(tmp_path).set_index("quantity")["now"]
-    assert found["10% planted, cluster: tables within a factor of 1.5"] == 2 / 3
-    assert found["10% planted, cluster: flagged"] == pytest.approx(0.18)
-
-
-def test_another_version_is_imported_from_its_folder(tmp_path):
-    package = tmp_path / "skim"
-    package.mkdir()
-    (package / "__init__.py").write_text("__version__ = 'other'")
-    code = study.OTHER_VERSION.replace("importlib.import_module(module)", "skim")
-    call = f'["{tmp_path}", "", "__getattribute__", ["__version__"]]'
-    assert study.run_code(code, call) == '"other"'
-
-
-def test_the_command_measures_only_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("SKIM_DATA_HOME", str(tmp_path))
-    calls = []
-
-    def measure(table):
-        calls.append(table.name)
-        return [(0, 0.02)]
-
-    parts = {"clean": (measure, measures.CLEAN, True)}
-    monkeypatch.setattr(study, "PARTS", parts)
     output = tmp_path / "out"
-    command = ["judgement", "--part", "clean", "--output", output, "--data"]
-    printed = run_command(*command, "sklearn/iris")
-    assert "flagged of clean data" in printed
-    run_command(*command, "sklearn/iris")
-    run_command(*command, "sklearn/iris", "--data", "sklearn/wine")
-    assert calls == ["sklearn/iris", "sklearn/wine"]
-    assert (output / "summary.csv").exists()
-
-
-def test_tasks_of_keel_can_be_loaded():
-    folder = os.environ.get("SKIM_KEEL_HOME")
-    if not folder or not Path(folder).is_dir():
-        pytest.skip("no KEEL tasks: set SKIM_KEEL_HOME to their folder")
-    tables = [each for each in tables_of(folder) if each.name.startswith("keel/")]
-    assert len(tables) > 20
-    X, is_outlier = load(tables[0])
-    assert X.shape[0] == len(is_outlier)
-    assert 0 < is_outlier.mean() < 0.5
+    command = ["judgement", "--data", "keel/task", "--output", output]
+    command += ["--keel", tmp_path]
+    run_command(*command)
+    written = {path: path.read_text() for path in output.iterdir()}
+    assert {path.stem for path in written} == {*study.PARTS, "summary"}
+    now = pd.read_csv(output / "summary.csv").set_index("quantity")["now"]
+    for where in ("training", "new"):
+        assert now[f"cell at 1000 sd, {where} rows: AUROC"] == 1
+        assert now[f"cell at 1000 sd, {where} rows: first in reasons"] == 1
+        assert now[f"expected values, {where} rows: mean error in sd"] < 1.5
+    assert now["AUROC"] > 0.99
+    assert 0 < now["F1 / best F1"] <= 1
+    assert now["flagged of clean data, mean"] < 0.1
+    assert now["10% planted, cluster: flagged"] > 0.05
+    assert abs(now["10% of the cells missing: AUROC lost"]) < 0.1
+    run_command(*command)
+    assert {path: path.read_text() for path in output.iterdir()} == written

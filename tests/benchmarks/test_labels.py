@@ -1,11 +1,9 @@
 """The study of what a few labels are worth."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from benchmarks.labels import _methods as methods
-from benchmarks.labels import mean_over_sources, some_tasks
 from benchmarks.labels._protocol import Exam
 from skim import IMBoostDetector
 from tests.benchmarks.commands import run_command
@@ -62,41 +60,12 @@ def test_all_methods_ask_about_one_half_only(exam, quick, monkeypatch):
         assert len(set(rows)) == len(rows) == (0 if method == "ALTBI" else size)
 
 
-def test_sources_weigh_the_same():
-    part = pd.DataFrame(
-        {
-            "family": ["keel/wine", "keel/wine", "wine", "glass"],
-            "table": ["a", "b", "c", "d"],
-            "auprc": [0.2, 0.4, 0.5, 1.0],
-        }
-    )
-    assert mean_over_sources(part, ["auprc"])["auprc"] == pytest.approx(0.7)
-
-
-def test_the_command_leaves_out_rivals_that_are_not_installed(
-    own_data, tmp_path, quick, monkeypatch
-):
-    def missing(exam):
-        raise methods.MissingRivalError("coniferest")
-
-    monkeypatch.setitem(methods.GROUPS, "AADForest", missing)
+def test_the_command_resumes_where_it_stopped(own_data, tmp_path, quick):
     output = tmp_path / "labels.csv"
     command = ["labels", "--data", own_data[0], "--seeds", 1, "--output", output]
-    command += ["--group", "networks", "--group", "AADForest"]
-    text = run_command(*command)
-    assert "AADForest is left out: pip install coniferest" in text
+    text = run_command(*command, "--group", "networks")
     assert "forest + score" in text
     before = output.read_text()
     assert before.count("IMBoost (random)") == 5
-    run_command(*command)
+    run_command(*command, "--group", "networks")
     assert output.read_text() == before
-
-
-def test_some_tasks_of_each_family(own_data):
-    class Task:
-        def __init__(self, dataset, file):
-            self.dataset, self.file = dataset, file
-
-    tasks = [Task("keel/glass", str(i)) for i in range(5)] + [Task("wine", "wine")]
-    assert [t.file for t in some_tasks(tasks, 2)] == ["0", "2", "wine"]
-    assert some_tasks(tasks, None) == tasks

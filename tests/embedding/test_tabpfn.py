@@ -581,7 +581,7 @@ def test_scikit_learn_contract(estimator, check, regressor):
 def test_real_weights_tell_clusters_apart():
     files = list(weights_home().glob("tabpfn-v2-regressor*.ckpt"))
     if not files:
-        pytest.skip("TabPFN's weights are not cached: make weights")
+        pytest.skip("TabPFN's weights are not cached")
     rng = np.random.default_rng(0)
     groups = np.repeat([0, 1], 60)
     X = rng.normal(size=(120, 4)) + 6 * groups[:, None]

@@ -211,7 +211,7 @@ def test_pipeline_with_a_detector(text_folder):
 def test_similar_sentences_are_close():
     folder = Path(weights_home()) / "all-MiniLM-L6-v2"
     if not (folder / "config.json").is_file():
-        pytest.skip("weights not cached: make weights")
+        pytest.skip("weights not cached")
     embedding = TextEmbedder(n_jobs=1).fit_transform(
         [
             "A kitten is napping on the couch.",

@@ -1,10 +1,10 @@
-"""Tasks of one class, detectors by name, and means over runs."""
+"""Tasks of one class, and means over runs."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks._shared.representations import KEY, VALUES, Study, build, one_class
+from benchmarks._shared.representations import KEY, VALUES, Study, one_class
 
 LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 100))
 
@@ -18,13 +18,6 @@ def test_a_task_has_one_class_and_five_percent_of_others():
     assert 3 not in LABELS[rows[y == 1]]
     np.testing.assert_array_equal(one_class(LABELS, 3, seed=0)[0], rows)
     assert not np.array_equal(one_class(LABELS, 3, seed=1)[0], rows)
-
-
-def test_names_say_how_many_codes_are_drawn():
-    assert build("ALTBI-paper K=2", 5).n_importance == 2
-    assert build("ALTBI-paper K=2", 5).random_state == 5
-    assert build("ODIM-paper+EMA", 5).n_importance == 50
-    assert build("ODIM-paper+EMA K=2", 5).ema_steps == 50
 
 
 def test_means_are_over_seeds_then_classes_then_data():

@@ -1,10 +1,9 @@
 """Results on disk: lines of JSON and CSV that survive being cut off, and pictures."""
 
 import numpy as np
-import pytest
 from matplotlib.figure import Figure
 
-from benchmarks._shared.results import Runs, Store, save_svg
+from benchmarks._shared.results import Runs, Store, last_settings, save_svg
 
 
 def record(**entries):
@@ -15,7 +14,6 @@ def record(**entries):
 def test_store_survives_a_cut_off_line(tmp_path):
     store = Store(tmp_path / "deep" / "results.jsonl")
     assert store.read() == []
-    store.path.parent.mkdir()
     store.append(record(seed=0))
     with store.path.open("a") as file:
         file.write('{"file": "a", "detec')
@@ -23,14 +21,6 @@ def test_store_survives_a_cut_off_line(tmp_path):
     store.append(record(seed=1))
     store.append(record(seed=0, auroc=0.5))
     assert store.read() == [record(seed=1), record(seed=0, auroc=0.5)]
-
-
-def test_a_second_run_is_kept_out_of_the_folder(tmp_path):
-    store = Store(tmp_path / "results.jsonl")
-    with store.lock(), pytest.raises(ValueError, match="another run"), store.lock():
-        pass
-    with store.lock():
-        store.append(record())
 
 
 def test_only_missing_and_cut_off_runs_are_performed(tmp_path):
@@ -52,6 +42,26 @@ def test_only_missing_and_cut_off_runs_are_performed(tmp_path):
         runs.path.write_text("data,seed,auroc,n\n" + cut)
         assert runs.complete([("c", 0)], run)["data"].tolist() == ["c", "c"]
     assert performed[2:] == [("c", 0)] * 3
+
+
+def test_columns_that_a_study_no_longer_has_are_empty(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("data,old,auroc\na,1,0.5\n")
+    found = Runs(path, ("data",), ("auroc",)).complete(
+        [("a",), ("b",)], lambda task: [(0.75,)]
+    )
+    assert found["auroc"].tolist() == [0.5, 0.75]
+    assert found["old"].isna().tolist() == [False, True]
+
+
+def test_the_last_settings_of_a_detector_count():
+    records = [
+        record(settings="old", auroc=0.1),
+        record(settings="new", auroc=0.2),
+        record(settings="new", auroc=0.3, status="failed"),
+        record(detector="e", settings="old", auroc=0.4),
+    ]
+    assert last_settings(records)["auroc"].tolist() == [0.2, 0.4]
 
 
 def test_the_same_picture_gives_the_same_file(tmp_path):
