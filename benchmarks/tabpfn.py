@@ -80,7 +80,6 @@ def load(name, representation):
     X, y = fetch_adbench(name, return_X_y=True)
     if representation != RAW:
         X = TabPFNEmbedder(
-            task="regression",
             pooling=POOLING[representation],
             random_state=0,
             n_jobs=1,

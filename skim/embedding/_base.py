@@ -1,8 +1,12 @@
-"""What all embedders share: batches, progress, caching, threads and pickling."""
+"""What the embedders with a pretrained network share."""
 
+import contextlib
+import os
 import sys
 import threading
 from numbers import Integral
+from pathlib import Path
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -10,42 +14,79 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    _fit_context,
 )
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_memory
 
-from skim._training._history import progress_bar
+from skim import _nets as nets
+from skim.embedding._checkpoints import checkpoint_files, file_digest, written_files
 
-_loading = threading.RLock()
+# Random states, warning filters and log levels are global: only one thread at a time
+# can change and restore them.
+_lock = threading.RLock()
 
 
-class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base class of all embedders.
+class PretrainedEmbedder(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """Base class of embedders with a pretrained network.
 
-    A subclass validates its input and embeds one batch at a time. It passes these
-    batches to `_embed`, which takes care of the cache and the progress bar.
-
-    `_load` returns what is expensive to build, such as a network on a device.
-    `_ready` calls it when needed; pickles and copies leave the result out.
+    A subclass validates its input (`_check_input`), finds its checkpoint (`_find`),
+    loads its network (`_load`), embeds one batch (`_run`) and returns the content and
+    the settings that determine an embedding (`_key`). The network is loaded when it is
+    needed; pickles and copies leave it out.
 
     Warning: This class should not be used directly. Use derived classes instead.
     """
 
     _parameter_constraints: dict = {
+        "model": [str, os.PathLike],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "keep_weights": ["boolean"],
         "memory": [str, HasMethods("cache"), None],
         "device": [str],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
 
-    _n_features_out: int  # set last in fit
+    _loaded: Any = None  # what `_load` returned
+    _blank: Any  # an input, embedded to get the number of output features
 
-    def _reset(self):
-        """Forget an earlier fit, in case this one fails."""
-        for name in list(vars(self)):
-            if name.endswith("_") or name in ("_loaded", "_n_features_out", "_recipe"):
-                delattr(self, name)
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Load the network; nothing is learned from X.
+
+        Parameters
+        ----------
+        X : array, list, Series or one-column data frame
+            Any input of `transform`.
+
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        self : object
+            Fitted embedder.
+        """
+        self._check_input(X)
+        return self._fit_network([self._blank])
+
+    def _fit_network(self, batch):
+        """Load the network, and embed a batch to get the number of output features."""
+        self.device_ = nets.resolve_device(self.device)
+        self.checkpoint_files_ = None
+        if self.keep_weights and not callable(self.model):
+            files = checkpoint_files(self._find())
+            self.checkpoint_files_ = {
+                file.name: np.fromfile(file, np.uint8) for file in files
+            }
+        self._loaded = None
+        self._ensure_loaded()
+        with self._computing():
+            self._n_features_out = self._run(batch).shape[1]
+        return self
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_n_features_out")
@@ -55,83 +96,69 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         state.pop("_loaded", None)
         return state
 
-    def _load(self):
-        raise NotImplementedError
+    def _ensure_loaded(self):
+        with _alone():
+            if self._loaded is None:
+                self._loaded = self._load()
 
-    def _ready(self):
-        """Return what `_load` returns, calling it only once."""
-        if not hasattr(self, "_loaded"):
-            with _loading:
-                if not hasattr(self, "_loaded"):
-                    self._loaded = self._load()
-        return self._loaded
+    def _checkpoint(self):
+        """Return a context manager that yields the path of the checkpoint."""
+        if self.checkpoint_files_ is not None:
+            return written_files(self.checkpoint_files_)
+        return contextlib.nullcontext(Path(self._find()))
 
-    # Embedding ------------------------------------------------------------------
+    def _fingerprint(self):
+        """Return what identifies the network in the cache."""
+        with self._checkpoint() as path:
+            return [(file.name, file_digest(file)) for file in checkpoint_files(path)]
 
-    def _embed(self, n_rows, batches, key):
-        """Embed batch by batch, or return the cached result, of shape (n_rows, d).
-
-        `batches` returns an iterable of embedded batches, of shape (b, d). `key`
-        returns everything that determines the result, and is called only if there is
-        a cache.
-        """
+    def _embed(self, rows):
+        """Embed rows batch by batch, or return the cached embedding."""
 
         def compute():
-            embedding = None
-            done = 0
+            embedding = np.empty((len(rows), self._n_features_out), np.float32)
             with self._computing():
-                for batch in batches():
-                    if embedding is None:
-                        embedding = np.empty((n_rows, batch.shape[1]), batch.dtype)
-                    embedding[done : done + len(batch)] = batch
-                    done += len(batch)
-                    self._show_progress(done, n_rows)
+                for start in range(0, len(rows), self.batch_size):
+                    batch = slice(start, start + self.batch_size)
+                    embedding[batch] = self._run(rows[batch])
+                    if self.verbose:
+                        self._show_progress(min(batch.stop, len(rows)), len(rows))
             return embedding
 
-        return self._cached(compute, key)
-
-    def _cached(self, compute, key):
-        """Return what `compute` returns, from the cache if `key` is in it."""
+        self._ensure_loaded()
         if self.memory is None:
             return compute()
+        key = type(self).__name__, self.device_, self._fingerprint(), self._key(rows)
         cached = check_memory(self.memory).cache(_call, ignore=["compute"])
-        return cached(joblib.hash((type(self).__qualname__, key())), compute)
-
-    def _computing(self):
-        """Return a context without gradients or side effects, on `n_jobs` threads."""
-        from skim.embedding._quiet import quiet_compute  # imports torch
-
-        return quiet_compute(self._n_threads())
-
-    def _n_threads(self):
-        """Return the number of threads to use; None leaves it to torch."""
-        return self.n_jobs
+        return cached(joblib.hash(key), compute)
 
     def _show_progress(self, done, total):
-        if self.verbose:
-            bar = progress_bar(done, total)
-            sys.stderr.write(f"\r{type(self).__name__} {bar} ")
-            sys.stderr.write("\n" if done == total else "")
-            sys.stderr.flush()
+        bar = "=" * (30 * done // total)
+        sys.stderr.write(f"\r{type(self).__name__} [{bar:<30}] {done}/{total} ")
+        sys.stderr.write("\n" if done == total else "")
+        sys.stderr.flush()
 
-    def _check_finite(self, embedding, rows=None):
-        """Raise an error if an embedding has values that no detector can use.
+    @contextlib.contextmanager
+    def _computing(self):
+        """Compute without gradients on `n_jobs` threads."""
+        import torch
 
-        `rows` are the positions of its rows in the input.
-        """
-        bad = np.flatnonzero(~np.isfinite(embedding).all(axis=1))
-        if len(bad):
-            first = bad[0] if rows is None else rows[bad[0]]
-            advice = "check these rows"
-            if hasattr(self, "dtype"):
-                advice += ", or use dtype='float32' if half precision overflows"
-            raise ValueError(
-                f"{type(self).__name__} produced NaN or infinity in {len(bad)} of "
-                f"{len(embedding)} rows, first in row {first}; {advice}."
-            )
-        return embedding
+        n_threads = torch.get_num_threads()
+        if self.n_jobs is not None:
+            n_threads = joblib.effective_n_jobs(self.n_jobs)
+        with _alone(), nets.compute(n_threads):
+            yield
 
 
 def _call(key, compute):
     """Call `compute`; joblib stores the result under `key`."""
     return compute()
+
+
+@contextlib.contextmanager
+def _alone():
+    """Keep other embedders waiting, and restore torch's global random state."""
+    import torch
+
+    with _lock, torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        yield

@@ -1,210 +1,52 @@
-"""Images from arrays, files and Pillow, as RGB bytes. Needs Pillow."""
+"""Images from arrays, files and Pillow, as RGB bytes."""
 
-import hashlib
 import os
-import warnings
 
+import joblib
 import numpy as np
-from PIL import Image, ImageOps
 
-from skim import _nets as nets
-
-_SIXTEEN_BIT = ("I;16", "I;16B", "I;16L", "I;16N", "I")
-_TRANSPARENT = ("RGBA", "LA", "PA", "La", "RGBa")
+from skim.embedding._checkpoints import file_digest, require
 
 
-def as_images(X, image_shape=None):
-    """Return the images of X as an object that yields them batch by batch.
-
-    `image_shape` is the shape of the images in the rows of a 2-D array.
-    """
+def as_images(X):
+    """Return an array of images, or a list of paths, Pillow images and arrays."""
+    pillow = require("PIL.Image", "vit")
     if isinstance(X, str | os.PathLike):
         raise ValueError(f"X is one path, {str(X)!r}: pass a list, [{str(X)!r}].")
-    if isinstance(X, list | tuple) and len(X) and not _is_nested(X[0]):
-        return ImageList(X)
-    array = np.asarray(X)
-    if array.ndim == 0:
-        raise ValueError(f"X must be an array or a list of images, got {type(X)}.")
-    if array.shape[0] == 0:
-        raise ValueError(
-            f"X has 0 sample(s) (shape={array.shape}): pass at least one image."
-        )
-    if array.dtype.kind in "OUT":
-        return ImageList(_one_column(array))
-    return ImageArray(array, image_shape)
-
-
-class ImageArray:
-    """Images of one size in an array."""
-
-    def __init__(self, array, image_shape=None):
-        if array.ndim == 2:
-            array = _unflatten(array, image_shape)
-        if array.ndim not in (3, 4) or array.shape[3:] not in [(), (1,), (3,), (4,)]:
+    if not isinstance(X, list | tuple):
+        X = np.asarray(X)
+        if X.ndim == 0:
+            raise ValueError(f"X must be an array or a list of images, got {X!r}.")
+        if X.dtype.kind in "OUT":
+            if X.size != len(X):
+                raise ValueError(f"Paths must be in one column, got shape {X.shape}.")
+            X = X.ravel().tolist()
+    if len(X) == 0:
+        raise ValueError("X has 0 sample(s): pass at least one image.")
+    if isinstance(X, np.ndarray):
+        _check_pixels(X, X.shape[1:])
+        return X
+    for row, item in enumerate(X):
+        if isinstance(item, np.ndarray):
+            _check_pixels(item, item.shape)
+        elif not isinstance(item, str | os.PathLike | pillow.Image):
             raise ValueError(
-                "An array of images must have shape (n, H, W), or (n, H, W, C) with 1, "
-                f"3 or 4 channels last; got {array.shape}."
+                "Images in a list must be paths, Pillow images or arrays; got "
+                f"{type(item).__name__} in row {row}."
             )
-        _check_values(array)
-        self.array = array
-
-    def __len__(self):
-        return len(self.array)
-
-    def batch(self, start, stop, on_error):
-        """Return images `start` to `stop` as arrays of RGB bytes."""
-        return [_channels_to_rgb(image) for image in to_bytes(self.array[start:stop])]
-
-    def digest(self):
-        """Return a hash of the content."""
-        content = hashlib.sha256(str((self.array.dtype.str, self.array.shape)).encode())
-        for image in self.array:
-            content.update(np.ascontiguousarray(image).data)
-        return content.hexdigest()
+    return list(X)
 
 
-class ImageList:
-    """Paths, Pillow images or arrays; files are opened when they are needed."""
-
-    def __init__(self, items):
-        self.items = items
-        for row, item in enumerate(items):
-            if not isinstance(item, str | os.PathLike | Image.Image | np.ndarray):
-                raise ValueError(
-                    "Images in a list must be paths, Pillow images or arrays; got "
-                    f"{type(item).__name__} in row {row}."
-                )
-
-    def __len__(self):
-        return len(self.items)
-
-    def batch(self, start, stop, on_error):
-        """Return images as arrays of RGB bytes, None for those skipped on error."""
-        return [self._read(row, on_error) for row in range(start, min(stop, len(self)))]
-
-    def digest(self):
-        """Return a hash of the content: the bytes of files, not their names."""
-        content = hashlib.sha256()
-        for row in range(len(self)):
-            content.update(self._digest(row))
-        return content.hexdigest()
-
-    def warn_of_unreadable(self, rows):
-        """Warn about the images that were skipped."""
-        names = ", ".join(map(self._name, rows[:5]))
-        more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
-        warnings.warn(
-            f"Cannot read {len(rows)} of {len(self)} images: {names}{more}. Their rows "
-            "are NaN: drop them (np.isfinite(embedding).all(axis=1)) or impute them "
-            "(sklearn.impute.SimpleImputer) before detection.",
-            UserWarning,
-            stacklevel=4,
+def _check_pixels(array, shape):
+    """Raise an error unless an array holds pixels of images of this shape."""
+    if len(shape) not in (2, 3) or shape[2:] not in [(), (1,), (3,), (4,)]:
+        raise ValueError(
+            "Images must have shape (H, W), or (H, W, C) with 1, 3 or 4 channels last; "
+            f"got {shape}: reshape flattened images first."
         )
-
-    def _name(self, row):
-        item = self.items[row]
-        is_path = isinstance(item, str | os.PathLike)
-        return repr(os.fspath(item)) if is_path else f"the image in row {row}"
-
-    def _read(self, row, on_error):
-        try:
-            return read_image(self.items[row])
-        except Exception as error:  # Pillow's decoders raise almost anything
-            if on_error == "skip":
-                return None
-            raise ValueError(
-                f"Cannot read {self._name(row)} ({error}): remove it, or use "
-                "on_error='skip' to get a row of NaN for it."
-            ) from error
-
-    def _digest(self, row):
-        item = self.items[row]
-        if isinstance(item, str | os.PathLike):
-            try:
-                with open(item, "rb") as file:
-                    return hashlib.file_digest(file, "sha256").digest()
-            except OSError:
-                return b"unreadable"
-        image = self._read(row, "skip")
-        if image is None:
-            return b"unreadable"
-        return hashlib.sha256(str(image.shape).encode() + image.tobytes()).digest()
-
-
-# Reading --------------------------------------------------------------------------
-
-
-def read_image(item):
-    """Return a path, a Pillow image or an array as an (H, W, 3) array of bytes."""
-    if isinstance(item, Image.Image):
-        return _pillow_to_rgb(item)
-    if isinstance(item, np.ndarray):
-        return ImageArray(item[None]).batch(0, 1, "raise")[0]
-    with Image.open(item) as image:
-        return _pillow_to_rgb(image)
-
-
-def _pillow_to_rgb(image):
-    """Apply the EXIF orientation and convert to RGB on a white background."""
-    image = ImageOps.exif_transpose(image)
-    if image.mode in _SIXTEEN_BIT:
-        grey = np.asarray(image).astype(np.uint32)
-        return _channels_to_rgb((np.minimum(grey, 65535) // 257).astype(np.uint8))
-    if image.mode == "F":
-        return ImageArray(np.asarray(image)[None]).batch(0, 1, "raise")[0]
-    if image.mode in _TRANSPARENT or "transparency" in image.info:
-        image = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    return np.asarray(image.convert("RGB"))
-
-
-def to_bytes(array):
-    """Return images of any accepted dtype as bytes."""
-    if array.dtype.kind == "f":
-        return np.rint(array * array.dtype.type(255)).astype(np.uint8)
-    if array.dtype == bool:
-        return array.astype(np.uint8) * np.uint8(255)
-    if array.dtype == np.uint16:
-        return (array // 257).astype(np.uint8)
-    return array.astype(np.uint8, copy=False)
-
-
-def _channels_to_rgb(image):
-    if image.ndim == 2:
-        image = image[:, :, None]
-    if image.shape[2] == 1:
-        return np.repeat(image, 3, axis=2)
-    if image.shape[2] == 3:
-        return image
-    opacity = image[:, :, 3:].astype(np.uint16)
-    mixed = image[:, :, :3] * opacity + 255 * (255 - opacity)
-    return ((mixed + 127) // 255).astype(np.uint8)
-
-
-def resize_and_normalise(images, *, size, mean, std):
-    """Return RGB images as a tensor of shape (n, 3, size, size)."""
-    pixels = np.stack([_resize(image, size) for image in images])
-    pixels = pixels.transpose(0, 3, 1, 2).astype(np.float32, order="C")
-    pixels /= 255
-    pixels -= np.asarray(mean, np.float32).reshape(-1, 1, 1)
-    pixels /= np.asarray(std, np.float32).reshape(-1, 1, 1)
-    return nets.as_tensor(pixels, "cpu")
-
-
-def _resize(image, size):
-    if image.shape[:2] == (size, size):
-        return image
-    resized = Image.fromarray(image).resize((size, size), Image.Resampling.BICUBIC)
-    return np.asarray(resized)
-
-
-# Checking -------------------------------------------------------------------------
-
-
-def _check_values(array):
-    if 0 in array.shape:
-        raise ValueError(f"Images of shape {array.shape[1:]} have no pixels.")
-    if array.dtype in (np.dtype(bool), np.dtype(np.uint8), np.dtype(np.uint16)):
+    if array.size == 0:
+        raise ValueError(f"Images of shape {shape} have no pixels.")
+    if array.dtype == np.uint8:
         return
     if array.dtype.kind not in "fiu":
         raise ValueError(f"Images must be numeric, got an array of {array.dtype}.")
@@ -217,27 +59,68 @@ def _check_values(array):
         )
 
 
-def _unflatten(array, image_shape):
-    if image_shape is None:
-        raise ValueError(
-            f"X has shape {array.shape}: if its rows are flattened images, set "
-            "image_shape=(H, W) or (H, W, C)."
-        )
-    if array.shape[1] != np.prod(image_shape):
-        raise ValueError(
-            f"X has {array.shape[1]} features, but images of image_shape={image_shape} "
-            f"have {np.prod(image_shape)} values."
-        )
-    return array.reshape(len(array), *image_shape)
+def read_image(item):
+    """Return a path, a Pillow image or an array as an (H, W, 3) array of bytes.
+
+    The EXIF orientation is applied, and transparent parts become white.
+    """
+    from PIL import Image
+
+    if isinstance(item, np.ndarray):
+        if item.dtype.kind == "f":
+            item = np.rint(item * item.dtype.type(255))
+        item = item.astype(np.uint8, copy=False)
+        if item.shape[2:] == (3,):
+            return item
+        item = Image.fromarray(item[..., 0] if item.shape[2:] == (1,) else item)
+    if isinstance(item, Image.Image):
+        return _to_rgb(item)
+    try:
+        with Image.open(item) as image:
+            return _to_rgb(image)
+    except Exception as error:  # Pillow's decoders raise almost anything
+        raise ValueError(f"Cannot read {os.fspath(item)!r} ({error}).") from error
 
 
-def _one_column(array):
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise ValueError(f"Paths must be in one column, got shape {array.shape}.")
-    return array
+def _to_rgb(image):
+    from PIL import Image, ImageOps
+
+    image = ImageOps.exif_transpose(image)
+    if image.mode == "F":
+        raise ValueError("Images of floats must be passed as arrays.")
+    if image.mode.startswith("I"):  # 16 bits per pixel
+        grey = np.minimum(np.asarray(image).astype(np.uint32), 65535) // 257
+        image = Image.fromarray(grey.astype(np.uint8))
+    if "A" in image.mode or "transparency" in image.info:
+        image = image.convert("RGBA")
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image)
+    return np.asarray(image.convert("RGB"))
 
 
-def _is_nested(item):
-    return isinstance(item, list | tuple | int | float | np.number)
+def resize_and_normalise(images, size, mean, std):
+    """Return RGB images as an array of shape (n, 3, size, size)."""
+    from PIL import Image
+
+    resized = [
+        Image.fromarray(image).resize((size, size), Image.Resampling.BICUBIC)
+        for image in images
+    ]
+    pixels = np.stack([np.asarray(image) for image in resized])
+    pixels = pixels.transpose(0, 3, 1, 2).astype(np.float32, order="C")
+    pixels /= 255
+    pixels -= np.asarray(mean, np.float32).reshape(-1, 1, 1)
+    pixels /= np.asarray(std, np.float32).reshape(-1, 1, 1)
+    return pixels
+
+
+def digests(images):
+    """Return what identifies images by content: the bytes of files, not their names."""
+    if isinstance(images, np.ndarray):
+        return joblib.hash(images)
+    return [
+        file_digest(image)
+        if isinstance(image, str | os.PathLike)
+        else joblib.hash(read_image(image))
+        for image in images
+    ]

@@ -1,6 +1,6 @@
 """Embedding texts with a transformer of the BERT family."""
 
-import hashlib
+import functools
 import json
 import os
 import reprlib
@@ -12,14 +12,12 @@ import numpy as np
 from joblib import Memory
 from numpy.typing import ArrayLike, NDArray
 from sklearn.preprocessing import normalize
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skim.embedding._pretrained import PretrainedEmbedder, to_numpy
-from skim.embedding._weights import environment
-
-# Otherwise the tokenizer's threads cause a warning in programs that fork later.
-_ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false"}
+from skim import _nets as nets
+from skim.embedding._base import PretrainedEmbedder
+from skim.embedding._checkpoints import find_checkpoint, load_transformer
 
 
 class TextEmbedder(PretrainedEmbedder):
@@ -51,14 +49,9 @@ class TextEmbedder(PretrainedEmbedder):
         Number of texts that are embedded at a time. Texts of similar length share a
         batch.
 
-    dtype : {"auto", "float32", "float16", "bfloat16"}, default="auto"
-        Precision of the computation. "auto" is half precision on CUDA and single
-        precision elsewhere.
-
     keep_weights : bool, default=False
-        Whether the fitted embedder stores the weights of the checkpoint. If True, a
-        pickle can be used without the checkpoint. If False, a pickle is small and
-        the weights are loaded again when they are needed.
+        Whether pickles contain the checkpoint. If False, they are small, and the
+        checkpoint must be available where they are loaded.
 
     memory : str, object with the joblib.Memory interface or None, default=None
         Used to cache embeddings, by the texts, the weights and the settings. By
@@ -78,12 +71,8 @@ class TextEmbedder(PretrainedEmbedder):
     device_ : str
         The device that was used.
 
-    weights_ : dict of str to ndarray
-        Weights of the network. Only with `keep_weights`.
-
-    checkpoint_files_ : dict of str to str
-        Small files of the checkpoint, including those of the tokenizer. Only with
-        `keep_weights`.
+    checkpoint_files_ : dict of str to ndarray or None
+        Content of the checkpoint, with `keep_weights`.
 
     See Also
     --------
@@ -112,11 +101,11 @@ class TextEmbedder(PretrainedEmbedder):
 
     _parameter_constraints: dict = {
         **PretrainedEmbedder._parameter_constraints,
+        "pooling": [StrOptions({"mean", "cls"})],
         "normalize": ["boolean"],
         "max_length": [Interval(Integral, 3, None, closed="left"), None],
     }
 
-    _extra = "text"
     _blank = ""
 
     def __init__(
@@ -127,7 +116,6 @@ class TextEmbedder(PretrainedEmbedder):
         normalize: bool = True,
         max_length: int | None = None,
         batch_size: int = 32,
-        dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto",
         keep_weights: bool = False,
         memory: str | Memory | None = None,
         device: str = "auto",
@@ -139,7 +127,6 @@ class TextEmbedder(PretrainedEmbedder):
         self.normalize = normalize
         self.max_length = max_length
         self.batch_size = batch_size
-        self.dtype = dtype
         self.keep_weights = keep_weights
         self.memory = memory
         self.device = device
@@ -160,19 +147,11 @@ class TextEmbedder(PretrainedEmbedder):
             Embedded texts.
         """
         check_is_fitted(self)
-        texts = self._check_input(X)
-        self._ready()
+        texts = as_texts(X)
         order = np.argsort([len(text) for text in texts], kind="stable")[::-1]
-        by_length = [texts[row] for row in order]
-        starts = range(0, len(texts), self.batch_size)
-        embedded = self._embed(
-            len(texts),
-            lambda: (self._run(by_length[i : i + self.batch_size]) for i in starts),
-            lambda: self._key(by_length),
-        )
+        embedded = self._embed([texts[row] for row in order])
         embedding = np.empty_like(embedded)
         embedding[order] = embedded
-        self._check_finite(embedding)
         return normalize(embedding, copy=False) if self.normalize else embedding
 
     def __sklearn_tags__(self):
@@ -182,95 +161,58 @@ class TextEmbedder(PretrainedEmbedder):
         tags.input_tags.string = True
         return tags
 
-    # Embedding ------------------------------------------------------------------
-
     def _check_input(self, X):
         return as_texts(X)
 
-    def _key(self, texts):
-        content = hashlib.sha256()
-        for text in texts:
-            data = text.encode("utf-8", "surrogatepass")
-            content.update(len(data).to_bytes(8, "little") + data)
-        settings = (self.pooling, self.max_length, self.dtype, self.device_)
-        return content.hexdigest(), self._ready().fingerprint(), settings
+    def _find(self):
+        return find_checkpoint(self.model, "text")
 
-    def _run(self, texts):
-        """Embed a batch of texts."""
-        network, tokenize, _ = self._ready()
-        device = next(network.parameters()).device
-        tokens = {name: value.to(device) for name, value in tokenize(texts).items()}
-        hidden = network(**tokens).last_hidden_state
-        if self.pooling == "cls":
-            return to_numpy(hidden[:, 0])
-        present = tokens["attention_mask"].unsqueeze(-1)
-        return to_numpy((hidden.float() * present).sum(1) / present.sum(1))
-
-    # Loading --------------------------------------------------------------------
-
-    def _part_of(self, network):
-        if network.config.is_encoder_decoder:
-            network = network.get_encoder()
-        if network.main_input_name != "input_ids":
-            raise ValueError(
-                f"{self.model!r} is not a model of texts; use a checkpoint of the BERT "
-                "family."
-            )
-        return network
-
-    def _preprocessing(self, transformers, folder):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
+    def _load(self):
+        with self._checkpoint() as folder:
+            network, tokenizer = load_transformer(folder, "AutoTokenizer", "text")
+            is_encoder = not network.config.is_encoder_decoder
+            if network.main_input_name != "input_ids" or not is_encoder:
+                raise ValueError(
+                    f"{self.model!r} is not a model of texts; use a checkpoint of the "
+                    "BERT family."
+                )
+            max_length = self._max_tokens(tokenizer, network.config, folder)
+        tokenize = functools.partial(
+            tokenizer,
+            padding=True,
+            padding_side="right",
+            truncation=True,
+            max_length=max_length,
+            return_tensors="pt",
         )
-        if tokenizer.pad_token is None:
+        return network.to(nets.device_or_cpu(self.device_)), tokenize
+
+    def _max_tokens(self, tokenizer, config, folder):
+        """Return the number of tokens after which texts are truncated."""
+        positions = getattr(config, "max_position_embeddings", 512)
+        longest = min(tokenizer.model_max_length, positions)
+        if self.max_length is None:
+            settings = folder / "sentence_bert_config.json"
+            wanted = json.loads(settings.read_text()) if settings.is_file() else {}
+            return min(wanted.get("max_seq_length") or longest, longest)
+        if self.max_length > longest:
             raise ValueError(
-                f"The tokenizer of {self.model!r} has no padding token; use a "
-                "checkpoint of the BERT family."
-            )
-        config = transformers.AutoConfig.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
-        )
-        longest = _longest(tokenizer, config)
-        max_length = self.max_length
-        if max_length is None:
-            max_length = min(_max_seq_length(folder) or longest, longest)
-        if max_length > longest:
-            raise ValueError(
-                f"max_length={max_length} is more than the {longest} tokens of "
+                f"max_length={self.max_length} is more than the {longest} tokens of "
                 f"{self.model!r}; lower it, or use None."
             )
+        return self.max_length
 
-        def tokenize(texts):
-            with environment(_ONE_THREAD):
-                return tokenizer(
-                    texts,
-                    padding=True,
-                    padding_side="right",
-                    truncation=True,
-                    max_length=max_length,
-                    return_attention_mask=True,
-                    return_tensors="pt",
-                )
+    def _run(self, texts):
+        network, tokenize = self._loaded
+        tokens = tokenize(texts).to(network.device)
+        hidden = network(**tokens).last_hidden_state
+        if self.pooling == "cls":
+            return hidden[:, 0].cpu().numpy()
+        present = tokens["attention_mask"].unsqueeze(-1)
+        return ((hidden * present).sum(1) / present.sum(1)).cpu().numpy()
 
-        return tokenize
-
-
-def _longest(tokenizer, config):
-    """Return the largest number of tokens of a text."""
-    positions = getattr(config, "max_position_embeddings", None)
-    if positions is None:
-        return min(tokenizer.model_max_length, 512)
-    if config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        positions -= 2  # the first two are reserved for padding
-    return min(tokenizer.model_max_length, positions)
-
-
-def _max_seq_length(folder):
-    """Return the maximum length in the settings of a sentence model, if any."""
-    path = folder / "sentence_bert_config.json"
-    return (
-        json.loads(path.read_text()).get("max_seq_length") if path.is_file() else None
-    )
+    def _key(self, texts):
+        return texts, self.pooling, self.max_length
 
 
 def as_texts(X):

@@ -1,31 +1,29 @@
-"""Tiny checkpoints, made with transformers' own classes."""
+"""Tiny checkpoints, made with the classes of transformers."""
 
+import logging
 import pickle
 import random
+import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.utils import estimator_checks
+import torch
+import transformers
+
+from skim.embedding import (
+    ContrastiveEmbedder,
+    TabPFNEmbedder,
+    TextEmbedder,
+    ViTEmbedder,
+)
+from tests.embedding.tabpfn_checkpoints import save_tiny_checkpoint
 
 WORDS = ["paid", "in", "full", "by", "card", "the", "cat", "sat", "on", "mat"]
-
-# scikit-learn skips these for estimators of images or texts, but they need no data.
-CHECKS = [
-    estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
-    estimator_checks.check_estimator_repr,
-    estimator_checks.check_get_params_invariance,
-    estimator_checks.check_no_attributes_set_in_init,
-    estimator_checks.check_param_validation,
-    estimator_checks.check_parameters_default_constructible,
-    estimator_checks.check_set_params,
-    estimator_checks.check_valid_tag_types,
-]
 
 
 def global_state():
     """All global state that embedders must leave as it was."""
-    import torch
-
     return (
         pickle.dumps(np.random.get_state()),  # noqa: NPY002
         torch.get_rng_state().tolist(),
@@ -33,12 +31,12 @@ def global_state():
         torch.get_num_threads(),
         torch.is_grad_enabled(),
         torch.is_inference_mode_enabled(),
+        list(warnings.filters),
+        logging.getLogger("tabpfn").level,
     )
 
 
 def save_quietly(folder, *parts):
-    import transformers
-
     log = transformers.utils.logging
     log.disable_progress_bar()
     for part in parts:
@@ -48,49 +46,32 @@ def save_quietly(folder, *parts):
 
 
 def vit_config(**settings):
-    import transformers
-
-    return transformers.ViTConfig(
-        **{
-            "hidden_size": 16,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "intermediate_size": 32,
-            "image_size": 16,
-            "patch_size": 8,
-        }
-        | settings
-    )
+    small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    small |= {"intermediate_size": 32, "image_size": 16, "patch_size": 8}
+    return transformers.ViTConfig(**small | settings)
 
 
 @pytest.fixture(scope="session")
 def vit_processor():
-    transformers = pytest.importorskip("transformers")
-    side = {"height": 16, "width": 16}
-    return transformers.ViTImageProcessorPil(size=side)
+    return transformers.ViTImageProcessorPil(size={"height": 16, "width": 16})
 
 
 @pytest.fixture(scope="session")
 def vit_folder(tmp_path_factory, vit_processor):
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = transformers.ViTModel(vit_config(), add_pooling_layer=False)
-    folder = tmp_path_factory.mktemp("vit")
-    return save_quietly(folder, network, vit_processor)
+    return save_quietly(tmp_path_factory.mktemp("vit"), network, vit_processor)
 
 
 @pytest.fixture(scope="session")
-def vit_images():
+def images():
     rng = np.random.default_rng(0)
     return rng.integers(0, 256, (7, 20, 24, 3), dtype=np.uint8)
 
 
 @pytest.fixture(scope="session")
 def text_folder(tmp_path_factory):
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("text")
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
     (folder / "vocab.txt").write_text("\n".join(vocabulary))
@@ -110,6 +91,62 @@ def text_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def text_texts():
+def texts():
     rng = np.random.default_rng(0)
     return [" ".join(rng.choice(WORDS, size=n)) for n in (3, 9, 1, 5, 12, 2, 7)]
+
+
+@pytest.fixture(scope="session")
+def regressor(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tabpfn")
+    return str(save_tiny_checkpoint(folder / "tabpfn-v2-regressor-tiny.ckpt"))
+
+
+@pytest.fixture(scope="session")
+def rows():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(70, 3)) @ rng.normal(size=(3, 5))
+
+
+@pytest.fixture(scope="session")
+def arguments(regressor, text_folder, vit_folder):
+    """Arguments that make each embedder quick and deterministic."""
+    return {
+        ContrastiveEmbedder: {"n_updates": 20, "random_state": 0},
+        TabPFNEmbedder: {"model": regressor, "max_context": 50, "random_state": 0},
+        TextEmbedder: {"model": text_folder},
+        ViTEmbedder: {"model": vit_folder},
+    }
+
+
+PRETRAINED = [TabPFNEmbedder, TextEmbedder, ViTEmbedder]
+
+
+def _case(cls, request):
+    inputs = {TextEmbedder: "texts", ViTEmbedder: "images"}
+    X = request.getfixturevalue(inputs.get(cls, "rows"))
+    own = request.getfixturevalue("arguments")[cls]
+
+    def make(**params):
+        return cls(**own | params)
+
+    fitted = make().fit(X)
+    return SimpleNamespace(
+        cls=cls, X=X, make=make, fitted=fitted, expected=fitted.transform(X)
+    )
+
+
+@pytest.fixture(
+    scope="session",
+    params=[ContrastiveEmbedder, *PRETRAINED],
+    ids=lambda cls: cls.__name__,
+)
+def case(request):
+    """An embedder, its input and its output."""
+    return _case(request.param, request)
+
+
+@pytest.fixture(scope="session", params=PRETRAINED, ids=lambda cls: cls.__name__)
+def pretrained(request):
+    """Likewise, of those with a checkpoint."""
+    return _case(request.param, request)

@@ -1,23 +1,18 @@
-"""Tiny checkpoints of TabPFN, made with its own classes."""
+"""A tiny checkpoint of TabPFN, made with its own classes."""
 
 from dataclasses import asdict
 
 EMBEDDING_SIZE = 24
 
 
-def save_tiny_checkpoint(path, task="regression"):
+def save_tiny_checkpoint(path):
     """Save a network of two thin layers with random weights; return the path."""
     import torch
     from tabpfn.architectures import tabpfn_v2
     from tabpfn.architectures.shared.bar_distribution import FullSupportBarDistribution
 
-    is_regressor = task == "regression"
     config = tabpfn_v2.TabPFNV2Config(
-        emsize=EMBEDDING_SIZE,
-        nlayers=2,
-        nhead=2,
-        num_buckets=16 if is_regressor else -1,
-        max_num_classes=0 if is_regressor else 10,
+        emsize=EMBEDDING_SIZE, nlayers=2, nhead=2, num_buckets=16, max_num_classes=0
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -26,9 +21,8 @@ def save_tiny_checkpoint(path, task="regression"):
             if weights.ndim > 1:
                 torch.nn.init.normal_(weights, std=weights.shape[-1] ** -0.5)
     state = network.state_dict()
-    if is_regressor:
-        borders = FullSupportBarDistribution(torch.linspace(-3, 3, 17))
-        state |= {f"criterion.{k}": v for k, v in borders.state_dict().items()}
+    borders = FullSupportBarDistribution(torch.linspace(-3, 3, 17)).state_dict()
+    state |= {f"criterion.{name}": part for name, part in borders.items()}
     content = {
         "state_dict": state,
         "config": asdict(config),
