@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.labels import _methods as methods
 from benchmarks.labels._protocol import Exam
-from skim import IMBoostDetector
+from skim import ALTBIDetector, IMBoostDetector
 from tests.benchmarks.commands import run_command
 
 
@@ -17,11 +17,9 @@ def exam(table, is_outlier):
 @pytest.fixture
 def quick(monkeypatch):
     """Makes the detectors of the study quick."""
-    settings = {"epochs": 5, "n_estimators": 1}
+    detector = ALTBIDetector(epochs=5, n_estimators=1, random_state=0)
     monkeypatch.setattr(
-        methods,
-        "IMBoostDetector",
-        lambda **params: IMBoostDetector(**(settings | params)),
+        methods, "IMBoostDetector", lambda **params: IMBoostDetector(detector, **params)
     )
 
 

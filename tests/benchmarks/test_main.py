@@ -126,7 +126,7 @@ def test_a_package_that_is_missing_when_a_study_runs_is_named(tmp_path):
         ("transformers", "vit"),
         ("tabpfn", "tabpfn"),
         ("vega_datasets", "tables"),
-        ("playwright", "test"),
+        ("playwright", "browser"),
         ("colour", None),
     ],
 )
