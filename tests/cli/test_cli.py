@@ -17,7 +17,7 @@ import pytest
 import sklearn
 import skops.io
 from bs4 import BeautifulSoup
-from skim._reasons import row_reasons
+from skim._model._reasons import row_reasons
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from typer.testing import CliRunner

@@ -11,7 +11,7 @@ import skops.io
 from sklearn.pipeline import make_pipeline
 
 import skim
-from skim import IMBoostDetector
+from skim import ALTBIDetector, IMBoostDetector
 from skim.cli import _work
 from skim.cli._labels import Labels
 from skim.cli._model_file import TRUSTED, load_model, save_model
@@ -212,8 +212,8 @@ def test_a_fit_that_fails_loses_no_answer(folder, monkeypatch):
 
 def test_fits_follow_the_labels(orders):
     features = TableEncoder().fit_transform(orders)
-    detector = IMBoostDetector(epochs=EPOCHS, warm_start=True, random_state=0)
-    detector.fit(features)
+    base = ALTBIDetector(epochs=EPOCHS, random_state=0)
+    detector = IMBoostDetector(base, random_state=0).fit(features)
     labels = np.full(80, np.nan)
     with Refits(detector, features) as refits:
         labels[: EVERY - 1] = 0
@@ -228,7 +228,7 @@ def test_fits_follow_the_labels(orders):
         assert detector.labels_ is None
         labels[78] = 1
         refits.finish(labels)
-        alone = IMBoostDetector(epochs=EPOCHS, random_state=0)
+        alone = IMBoostDetector(base, random_state=0)
         alone.fit(features, labels=labels)
         np.testing.assert_array_equal(
             refits.newest.training_scores_, alone.training_scores_
