@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from skim import ALTBIDetector
 from skim.cli import _work
 from skim.cli._changes import tell_changes
 from skim.cli._files import check_writable
@@ -68,7 +67,7 @@ def review(request, table, talk, *, new_model):
         request.labels, table, found, ids=request.ids, source=request.source
     )
     detector.set_params(
-        detector=ALTBIDetector(random_state=new_model["seed"], n_jobs=request.jobs),
+        detector__n_jobs=request.jobs,
         query_strategy="informative" if request.ask == STRANGEST else request.ask,
     )
     names = _work.row_columns(table, encoder, ids=request.ids, keep=[]).ids

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+
 from skim._model._reasons import row_reasons
 
 

@@ -47,11 +47,15 @@ def folder(orders, tmp_path, monkeypatch):
     monkeypatch.setattr(
         _work,
         "new_model",
-        lambda *args, **kwargs: new_model(*args, **kwargs).set_params(
-            detector__epochs=EPOCHS
-        ),
+        lambda *args, **kwargs: shortened(new_model(*args, **kwargs)),
     )
     return tmp_path
+
+
+def shortened(model):
+    """Return a model with fewer epochs, of the detector or of the one it has."""
+    inner = "detector__" if isinstance(model[-1], IMBoostDetector) else ""
+    return model.set_params(**{f"detector__{inner}epochs": EPOCHS})
 
 
 def review(folder, answers, *options):
@@ -284,7 +288,8 @@ def test_detect_learns_from_labels(labelled, orders):
     labels[[0, 10, 20, 30, 40, 50]] = 0
     labels[[70, 75]] = 1
     with sklearn.config_context(enable_metadata_routing=True):
-        detector = IMBoostDetector(epochs=EPOCHS, random_state=0)
+        base = ALTBIDetector(epochs=EPOCHS, random_state=0)
+        detector = IMBoostDetector(base, random_state=0)
         detector.set_fit_request(labels=True)
         model = make_pipeline(TableEncoder(), detector).fit(orders, labels=labels)
     np.testing.assert_allclose(found["loss"], -model.score_samples(orders), atol=1e-6)
