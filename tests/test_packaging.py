@@ -112,6 +112,16 @@ def test_every_dependency_has_one_lower_bound():
     assert {"numpy", "scipy", "scikit-learn", "torch"} <= set(lowest_versions())
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/user_guide.rst", "CHANGELOG.md"])
+def test_pages_name_the_oldest_supported_releases(page):
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    oldest = {"Python": PROJECT["requires-python"].removeprefix(">=")}
+    lowest = lowest_versions()
+    oldest |= {name: lowest[name] for name in ("scikit-learn", "torch", "numpy")}
+    listed = ", ".join(f"{name} {version}" for name, version in oldest.items())
+    assert f"{listed} and scipy {lowest['scipy']}, or newer" in text
+
+
 def test_package_is_marked_as_typed():
     assert files(skim).joinpath("py.typed").is_file()
 
