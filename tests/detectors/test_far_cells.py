@@ -163,16 +163,17 @@ def test_opposite_giants_do_not_hide_what_is_ordinary(quick):
 
 def test_single_precision_has_far_cells_too(quick):
     X = rows_with(1000.0).astype(np.float32)
-    detector = quick().fit(X)
-    assert detector.training_scores_.argmin() == 7
     X[7, 2] = np.finfo(np.float32).max
+    detector = quick().fit(X)
     assert np.isfinite(detector.score_samples(X)).all()
+    assert detector.training_scores_.argmin() == 7
 
 
-def test_autoencoder_contributions_of_far_cells_sum_to_the_loss():
+def test_autoencoder_contributions_of_gaps_and_far_cells_sum_to_the_loss():
     X = rows_with(1000.0)
-    X[3, 1] = np.nan
+    X[100:200][np.random.default_rng(1).random((100, 5)) < 0.5] = np.nan
     X[7, 3] = np.nan
+    X[8] = np.nan
     detector = IMAutoencoderDetector(epochs=5, random_state=0).fit(X)
     assert_allclose(
         detector.explain(X).sum(axis=1), -detector.training_scores_, rtol=1e-5
