@@ -10,7 +10,6 @@ from scipy.stats import spearmanr
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
 
 from skim import ALTBIDetector
 from skim._nets import StackedVAE, VAEShape
@@ -48,10 +47,6 @@ def test_rows_with_gaps_can_be_scored_labelled_and_explained(quick, gappy, scali
     numbers = reasons[["expected", "low", "high", "contribution"]]
     assert np.isfinite(numbers.to_numpy()).all()
     assert not reasons.loc[reasons["value"].isna(), "is_outside"].any()
-
-
-def test_detectors_are_tagged_as_accepting_missing_values(quick):
-    assert get_tags(quick()).input_tags.allow_nan
 
 
 def test_frames_with_gaps_are_scored_like_arrays(quick, gappy):
