@@ -86,8 +86,9 @@ AWKWARD = {
 @pytest.mark.parametrize(
     ("case", "scaling", "contamination"),
     [
-        (case, ("squash", "minmax")[i % 2], ("auto", 0.1)[i // 2 % 2])
-        for i, case in enumerate([*AWKWARD, *AWKWARD])
+        (case, ("squash", "minmax")[(i + k) % 2], ("auto", 0.1)[(i // 2 + k) % 2])
+        for k in (0, 1)
+        for i, case in enumerate(AWKWARD)
     ],
 )
 def test_awkward_data_gets_finite_scores(quick, case, scaling, contamination):

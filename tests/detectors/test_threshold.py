@@ -19,6 +19,11 @@ def test_contamination_is_rounded_to_the_nearest_row(quick, table, contamination
     assert (labels == -1).sum() == round(contamination * 300)
 
 
+def test_half_a_row_is_rounded_up():
+    scores = np.arange(10.0)
+    assert (scores < threshold(scores, 0.05)).sum() == 1
+
+
 def test_tied_rows_are_flagged_together_or_not_at_all(quick, table):
     doubled = np.r_[table, table]
     labels = quick(contamination=0.05).fit_predict(doubled)
