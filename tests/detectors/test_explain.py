@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skim import ALTBIDetector, IMAutoencoderDetector
+from skim import ALTBIDetector
 from skim.networks import VAEConfig
 from skim.schedules import ALTBISchedule
 
@@ -20,13 +20,6 @@ def test_contributions_name_the_column_that_is_odd(quick, odd_column):
     contributions = detector.explain(odd_column, relative=True)
     assert contributions.shape == odd_column.shape
     assert contributions[0].argmax() == 3
-
-
-def test_autoencoder_contributions_sum_to_the_loss(odd_column):
-    detector = IMAutoencoderDetector(epochs=5, random_state=0).fit(odd_column)
-    np.testing.assert_allclose(
-        detector.explain(odd_column).sum(axis=1), -detector.training_scores_, rtol=1e-5
-    )
 
 
 @pytest.mark.parametrize("n_importance", [1, 10])
