@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -130,3 +131,14 @@ def test_citation_and_change_log_describe_this_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {skim.__version__}\n" in citation
     assert f"\n## {skim.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_every_public_module_is_an_attribute_of_skim():
+    code = (
+        "import pkgutil, skim\n"
+        "names = {module.name for module in pkgutil.iter_modules(skim.__path__)}\n"
+        "public = {n for n in names if not n.startswith('_')} - {'cli'}\n"
+        "assert {'pyod', 'schedules', 'theory'} < public <= set(dir(skim))\n"
+        "assert all(getattr(skim, n).__name__ == f'skim.{n}' for n in public)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
