@@ -9,9 +9,6 @@ import benchmarks.judgement as study
 from benchmarks.judgement import _measures as measures
 from benchmarks.judgement._spoiling import robust_sd, spoil_cells
 from benchmarks.judgement._summary import figures
-from benchmarks.judgement._tables import (
-    sample,
-)
 from skim import ALTBIDetector
 from tests.benchmarks.commands import run_command
 
@@ -27,16 +24,6 @@ def test_one_cell_of_each_chosen_row_is_spoilt():
     np.testing.assert_allclose(distance, 30 * robust_sd(X)[columns])
     _, same = spoil_cells(X, rows, 1000, seed=1)
     np.testing.assert_array_equal(same, columns)
-
-
-def test_samples_keep_the_share_of_outliers_and_some_of_the_rarest():
-    often = np.arange(10_000) % 5 == 0
-    rows = sample(often, 1000)
-    assert len(rows) == len({*rows}) == 1000
-    assert often[rows].sum() == 200
-    seldom = np.arange(10_000) < 12
-    assert seldom[sample(seldom, 1000)].sum() == 10
-    np.testing.assert_array_equal(sample(often[:50], 1000), np.arange(50))
 
 
 def test_the_best_f1_is_that_of_some_threshold():
