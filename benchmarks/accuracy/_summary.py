@@ -36,9 +36,8 @@ def parts(means):
     """Return parts of the families by title: all, each half, each suite."""
     halves = means.index.get_level_values("family").map(source_of).map(half_of)
     suites = means.index.get_level_values("suite")
-    titles = dict(zip(HALVES, ("choosing half", "confirming half"), strict=True))
     found = {"all": means}
-    found |= {title: means[halves == half] for half, title in titles.items()}
+    found |= {half: means[halves == half] for half in HALVES}
     found |= {suite: means[suites == suite] for suite in suites.unique()}
     return {title: own for title, own in found.items() if len(own)}
 

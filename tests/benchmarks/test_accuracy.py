@@ -72,10 +72,10 @@ def test_leads_over_the_reference_have_intervals(means):
 def test_every_family_is_listed_with_its_half(means):
     table = summary.by_family(means).set_index("family")
     assert table["half"].to_dict() == {
-        "ALOI": "chosen on",
-        "campaign": "confirmed on",
-        "keel/glass": "chosen on",
-        "keel/wine": "confirmed on",
+        "ALOI": "choosing half",
+        "campaign": "confirming half",
+        "keel/glass": "choosing half",
+        "keel/wine": "confirming half",
     }
     assert table.loc["keel/wine", "AUROC, ALTBI"] == 0.85
 
