@@ -6,7 +6,7 @@ import pytest
 from benchmarks.labels import _methods as methods
 from benchmarks.labels._protocol import Exam
 from skim import ALTBIDetector, IMBoostDetector
-from tests.benchmarks.commands import run_command
+from tests.benchmarks.commands import run_twice
 
 
 @pytest.fixture
@@ -60,10 +60,6 @@ def test_all_methods_ask_about_one_half_only(exam, quick, monkeypatch):
 
 def test_the_command_resumes_where_it_stopped(own_data, tmp_path, quick):
     output = tmp_path / "labels.csv"
-    command = ["labels", "--data", own_data[0], "--seeds", 1, "--output", output]
-    text = run_command(*command, "--group", "networks")
-    assert "forest + score" in text
-    before = output.read_text()
-    assert before.count("IMBoost (random)") == 5
-    run_command(*command, "--group", "networks")
-    assert output.read_text() == before
+    command = ["labels", "--data", own_data[0], "--seeds", 1, "--group", "networks"]
+    assert "forest + score" in run_twice(*command, output=output)
+    assert output.read_text().count("IMBoost (random)") == 5

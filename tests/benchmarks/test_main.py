@@ -153,7 +153,7 @@ def test_commands_in_the_documentation_exist():
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("accuracy", ["--data", "--detector"]),
+        ("accuracy", ["--part", "--data", "--detector"]),
         ("judgement", ["--data", "--part"]),
         ("scale", ["--step", "--data"]),
         ("images", ["--data", "--method", "--representation"]),
