@@ -153,6 +153,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
+    training_rows_ = None  # labels number the rows, so all of them are scored
     detector_: Any
     _losses: NDArray[np.float64]
 

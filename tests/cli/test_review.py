@@ -366,7 +366,9 @@ def test_models_with_labels_are_saved_and_loaded(orders, tmp_path):
     labels = np.r_[np.zeros(70), np.ones(10)]
     encoder = TableEncoder().fit(orders)
     features = encoder.transform(orders)
-    detector = IMBoostDetector(epochs=1, random_state=0).fit(features, labels=labels)
+    detector = IMBoostDetector(ALTBIDetector(epochs=1), random_state=0).fit(
+        features, labels=labels
+    )
     path = tmp_path / "model.skops"
     save_model(make_pipeline(encoder, detector), path)
     assert set(skops.io.get_untrusted_types(file=path)) <= set(TRUSTED)
