@@ -86,7 +86,7 @@ $(OLDEST)/test.stamp: pyproject.toml tests/oldest.py
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python tests/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python $(INSTALL) -c $(OLDEST)/constraints.txt \
-		-e '.[cli,plot]' hypothesis polars pytest pytest-xdist
+		-e '.[cli,plot,pyod]' hypothesis polars pytest pytest-xdist
 	touch $@
 
 clean:

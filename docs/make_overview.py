@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 from skim import ALTBIDetector
 from skim.datasets import load_wine_outliers
 from skim.inspection import LossHistogramDisplay, trajectory
+from skim.schedules import ALTBISchedule
 
 PICTURE = Path(__file__).parent / "_static" / "overview.png"
 
@@ -14,7 +15,8 @@ X, y = load_wine_outliers(return_X_y=True)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 
 # patience=None trains for all epochs, beyond the one that early stopping chooses.
-path = trajectory(ALTBIDetector(patience=None, random_state=0), X, y)
+schedule = ALTBISchedule(patience=None)
+path = trajectory(ALTBIDetector(schedule=schedule, random_state=0), X, y)
 quartiles = path.levels.searchsorted([0.25, 0.5, 0.75])
 for label, quantiles, color, style in (
     ("Inliers", path.inlier_quantiles, "#56b4e9", "-"),

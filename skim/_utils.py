@@ -199,7 +199,7 @@ class Parameters:
         changed = (
             f"{field.name}={getattr(self, field.name)!r}"
             for field in fields(self)
-            if getattr(self, field.name) is not field.default
+            if repr(getattr(self, field.name)) != repr(field.default)
         )
         return f"{type(self).__name__}({', '.join(changed)})"
 

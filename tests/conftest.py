@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from skim import (
     ALTBIDetector,
@@ -10,45 +11,72 @@ from skim import (
     NetworkDetector,
     ODIMDetector,
 )
+from skim.networks import AutoencoderConfig, VAEConfig
+from skim.schedules import ALTBISchedule, BestEpochSchedule, ODIMSchedule
 
 # Small enough to be fast, long enough to use every part of a run: ALTBI's
 # criterion is evaluated from epoch 4 on, and patience can end the run.
+SHORT = ALTBISchedule(n_snapshots=3, min_epochs=4, patience=1.3)
 QUICK = {
     "altbi": (
         ALTBIDetector,
+        {"epochs": 14, "n_estimators": 2, "network": VAEConfig(), "schedule": SHORT},
+    ),
+    "odim": (
+        ODIMDetector,
         {
-            "epochs": 14,
+            "epochs": 5,
             "n_estimators": 2,
-            "n_snapshots": 3,
-            "min_epochs": 4,
-            "patience": 1.3,
+            "network": VAEConfig(),
+            "schedule": ODIMSchedule(patience_updates=20),
         },
     ),
-    "odim": (ODIMDetector, {"epochs": 5, "n_estimators": 2, "patience_updates": 20}),
-    "autoencoder": (IMAutoencoderDetector, {"epochs": 5, "n_estimators": 2}),
+    "autoencoder": (
+        IMAutoencoderDetector,
+        {
+            "epochs": 5,
+            "n_estimators": 2,
+            "network": AutoencoderConfig(),
+            "schedule": BestEpochSchedule(),
+        },
+    ),
     "network": (
         NetworkDetector,
         {
             "network": "autoencoder",
             "epochs": 14,
             "n_estimators": 2,
-            "n_snapshots": 3,
-            "min_epochs": 4,
-            "patience": 1.3,
+            "schedule": SHORT,
         },
     ),
 }
 
 
-@pytest.fixture(params=QUICK)
-def quick(request):
+def make_quick(kind, **params):
+    """Make a quick detector; parts of it have parameters as in `schedule__patience`."""
+    cls, settings = QUICK[kind]
+    if "scaling" in params and cls is not NetworkDetector:
+        params["network__scaling"] = params.pop("scaling")
+    detector = clone(cls(random_state=0, **settings))
+    return detector.set_params(**params)
+
+
+@pytest.fixture(scope="session", params=QUICK)
+def kind(request):
+    """The name of each kind of detector."""
+    return request.param
+
+
+@pytest.fixture
+def quick(kind):
     """Makes a quick detector of each kind."""
-    cls, settings = QUICK[request.param]
+    return lambda **params: make_quick(kind, **params)
 
-    def make(**params):
-        return cls(**({"random_state": 0} | settings | params))
 
-    return make
+@pytest.fixture(scope="session")
+def fitted(kind, table):
+    """A quick detector of each kind, fitted to the table; not to be changed."""
+    return make_quick(kind, store_snapshots=True).fit(table)
 
 
 @pytest.fixture(scope="session")

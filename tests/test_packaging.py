@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -112,6 +113,16 @@ def test_every_dependency_has_one_lower_bound():
     assert {"numpy", "scipy", "scikit-learn", "torch"} <= set(lowest_versions())
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/user_guide.rst", "CHANGELOG.md"])
+def test_pages_name_the_oldest_supported_releases(page):
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    oldest = {"Python": PROJECT["requires-python"].removeprefix(">=")}
+    lowest = lowest_versions()
+    oldest |= {name: lowest[name] for name in ("scikit-learn", "torch", "numpy")}
+    listed = ", ".join(f"{name} {version}" for name, version in oldest.items())
+    assert f"{listed} and scipy {lowest['scipy']}, or newer" in text
+
+
 def test_package_is_marked_as_typed():
     assert files(skim).joinpath("py.typed").is_file()
 
@@ -120,3 +131,14 @@ def test_citation_and_change_log_describe_this_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {skim.__version__}\n" in citation
     assert f"\n## {skim.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_every_public_module_is_an_attribute_of_skim():
+    code = (
+        "import pkgutil, skim\n"
+        "names = {module.name for module in pkgutil.iter_modules(skim.__path__)}\n"
+        "public = {n for n in names if not n.startswith('_')} - {'cli'}\n"
+        "assert {'pyod', 'schedules', 'theory'} < public <= set(dir(skim))\n"
+        "assert all(getattr(skim, n).__name__ == f'skim.{n}' for n in public)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

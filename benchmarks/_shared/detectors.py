@@ -9,6 +9,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks._shared.tables import unknown
+from skim.networks import AutoencoderConfig, VAEConfig
+from skim.schedules import ALTBISchedule, BestEpochSchedule, ODIMSchedule
+
+# The parts of a detector that a name stands for, with their defaults.
+PARTS = {
+    "vae": VAEConfig,
+    "autoencoder": AutoencoderConfig,
+    "altbi": ALTBISchedule,
+    "best_epoch": BestEpochSchedule,
+    "odim": ODIMSchedule,
+}
 
 
 class Detector(NamedTuple):
@@ -43,12 +54,14 @@ class Detector(NamedTuple):
         instance = self.build()
         settings = dict(self.params)
         if hasattr(instance, "get_params"):
-            settings |= instance.get_params()
-        for name in ("random_state", "n_features", "store_stages", "warm_start"):
+            settings |= instance.get_params(deep=False)
+        for name in ("random_state", "n_features", "store_snapshots"):
             settings.pop(name, None)
-        if settings.get("stopping", "") is None:  # there is no waiting
-            for name in ("patience", "patience_updates"):
-                settings.pop(name, None)
+        for name in {"network", "schedule"} & settings.keys():
+            part = settings[name]
+            part = PARTS[part]() if str(part) in PARTS else part
+            if hasattr(part, "get_params"):
+                settings[name] = part.get_params()
         text = repr((self.path, sorted(settings.items(), key=str)))
         if self.family == "own":  # its code may be changing
             with contextlib.suppress(TypeError, OSError):

@@ -46,13 +46,6 @@ def key(record):
     return tuple(record[name] for name in names)
 
 
-def last_settings(records):
-    """Return the results of each detector with its last settings as a DataFrame."""
-    frame = pd.DataFrame(records)
-    last = frame.groupby("detector")["settings"].transform("last")
-    return frame[(frame["settings"] == last) & (frame["status"] == "ok")]
-
-
 class Runs:
     """Runs as lines of CSV, in a file that may be cut off at any moment.
 

@@ -10,7 +10,7 @@ import zlib
 from benchmarks._shared.keel import FAMILIES
 from benchmarks._shared.tables import TABLES
 
-HALVES = ("chosen on", "confirmed on")
+HALVES = ("choosing half", "confirming half")
 # Families that come from the same source under different names.
 SAME = {
     "breast_cancer": "wdbc",

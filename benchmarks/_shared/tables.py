@@ -121,6 +121,37 @@ def tables_at_hand(names):
     return tables
 
 
+def some_tasks(tables, max_tasks):
+    """Return some tasks of each family, evenly spaced; all if `max_tasks` is None."""
+    if max_tasks is None:
+        return tables
+    families = {}
+    for table in tables:
+        families.setdefault(table.dataset, []).append(table)
+    chosen = []
+    for own in families.values():
+        step = max(len(own) / max_tasks, 1)
+        chosen += [own[int(i * step)] for i in range(min(max_tasks, len(own)))]
+    return chosen
+
+
+def sample(is_outlier, n_rows, min_outliers):
+    """Return the rows of a fixed sample that keeps the share of outliers.
+
+    It has at least `min_outliers`, where there are so many.
+    """
+    n = len(is_outlier)
+    if n <= n_rows:
+        return np.arange(n)
+    rng = np.random.default_rng(0)
+    outliers, inliers = (
+        rng.permutation(np.flatnonzero(is_outlier == kind)) for kind in (1, 0)
+    )
+    n_outliers = max(round(n_rows * len(outliers) / n), min_outliers)
+    outliers = outliers[:n_outliers]
+    return np.sort(np.r_[outliers, inliers[: n_rows - len(outliers)]])
+
+
 def parts_of(names):
     """Return group and data set of some files of ADBench, by name."""
     groups = {name: group for group in GROUPS for name in list_adbench(group)}
@@ -154,7 +185,7 @@ def _adbench_table(name):
     number = "*_" if group == "tabular" else ""
     pattern = f"{GROUPS[group]}/{number}{name.split('/')[-1]}.npz"
     path = next(data_home().glob(pattern), None)
-    return Table(name, dataset, group, *((0, 0) if path is None else _shape(path)))
+    return Table(name, dataset, group, *((0, 0) if path is None else array_shape(path)))
 
 
 def _whole(part):
@@ -165,7 +196,7 @@ def _whole(part):
 
 def _keel_tables(name, make):
     tables = [
-        Table(f"keel/{task}", f"keel/{family}", "keel", *_shape(path), str(path))
+        Table(f"keel/{task}", f"keel/{family}", "keel", *array_shape(path), str(path))
         for (family, task), path in keel_paths(make=make).items()
     ]
     chosen = [table for table in tables if name in ("keel", table.dataset, table.file)]
@@ -186,7 +217,7 @@ def _own_table(path):
     return table._replace(n=X.shape[0], p=X.shape[1])
 
 
-def _shape(path):
+def array_shape(path):
     """Return the shape of X in an .npz file without loading it."""
     with zipfile.ZipFile(path) as archive, archive.open("X.npy") as file:
         version = np.lib.format.read_magic(file)

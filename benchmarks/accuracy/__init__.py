@@ -1,84 +1,115 @@
-"""How accurate ALTBI is, beside IsolationForest and kNN, on ADBench and KEEL."""
+"""What to expect of ALTBI on data of one's own, beside other detectors."""
 
+import functools
+import warnings
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated
 
 import typer
 
-from benchmarks._shared.detectors import Detector, choose
-from benchmarks._shared.options import Seeds
-from benchmarks._shared.results import Store, last_settings, print_table
-from benchmarks._shared.tables import TABLES, choose_tables
-from benchmarks._shared.tasks import run_tasks
+from benchmarks._shared.detectors import choose
+from benchmarks._shared.options import Seeds, some_of
+from benchmarks._shared.results import Runs, print_table
 from benchmarks.accuracy import _summary as summary
-from benchmarks.accuracy._references import REFERENCES
+from benchmarks.accuracy._detectors import PARTS, REFERENCE, usable
+from benchmarks.accuracy._measures import MEASURES, SUITES, load, tables_of
 
-DEFAULT = Detector("default", "skim:ALTBIDetector", {}, "skim")
+KEY = ("task", "detector", "settings", "seed")
+VALUES = ("suite", "family", "rows", "auroc", "auprc", "flagged", "seconds")
 
 
 def accuracy(
+    part: some_of(tuple(PARTS), ("contaminated",)) = None,
     data: Annotated[
         list[str] | None,
         typer.Option(
-            help="A table of ADBench, 'keel', or a family or task of it such as "
-            "keel/glass; may be repeated. All local tables and tasks by default."
+            help="adbench, keel or oddbench, a family or task such as cardio or "
+            "keel/glass, or an .npz file; may be repeated. All that is here by default."
+        ),
+    ] = None,
+    oddbench: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="SKIM_ODDBENCH_HOME",
+            help="Folder of OddBench's tables: .npz files with arrays X and y.",
         ),
     ] = None,
     detector: Annotated[
         list[str] | None,
-        typer.Option(help="A variant to compare, NAME=package.module:Class."),
+        typer.Option(help="One more detector, NAME=package.module:Class."),
     ] = None,
     seeds: Seeds = 3,
-    jobs: Annotated[int, typer.Option(min=1, help="Fits at a time.")] = 1,
+    rst: Annotated[
+        bool, typer.Option("--rst", help="Print tables in reStructuredText.")
+    ] = False,
     output: Annotated[
         Path, typer.Option(help="Folder; runs that are in it are not repeated.")
     ] = Path("accuracy"),
 ):
-    """Compare ALTBI with IsolationForest and kNN, and variants of it with its default.
+    """Compare ALTBI with IsolationForest, nearest neighbours and others.
 
-    Labels only serve the comparison. SKIM_DATA_HOME names the folder of ADBench's data,
-    SKIM_KEEL_HOME that of KEEL's tasks, which are made there if it has none.
+    In the part "contaminated", detectors are fitted to all rows and score the same
+    rows; tables of more than 10,000 rows are sampled with a fixed seed. In the part
+    "clean", they are fitted to one half of the inliers, and score the other half and
+    the outliers of tables of at most 4,000 rows. Labels only serve the comparison.
+
+    Means are over families: the tasks of KEEL that are made from one table are averaged
+    first. SKIM_DATA_HOME names the folder of ADBench's data, SKIM_KEEL_HOME that of
+    KEEL's tasks, which are made there if it has none. OddBench takes part if its folder
+    is given.
     """
     try:
-        tables = _tables(data)
+        tables = {each: tables_of(each, data, oddbench) for each in part}
         variants = choose(detector or ())
     except (ValueError, OSError, ImportError) as error:
         raise typer.BadParameter(str(error)) from None
-    store = Store(output / "results.jsonl")
-    for record in run_tasks(
-        store, tables, [DEFAULT, *REFERENCES, *variants], seeds, jobs=jobs
-    ):
-        if record["status"] != "ok":
-            typer.echo(f"{record['detector']} on {record['file']}: {record['error']}")
-    names = [variant.name for variant in variants]
-    for name, table in summaries(store.read(), names).items():
-        table.to_csv(output / f"{name}.csv", index=False)
-        print_table(table.columns, table.itertuples(index=False), name)
+    for each in part:
+        detectors, errors = usable([*PARTS[each], *variants])
+        for name, error in errors.items():
+            typer.echo(f"{name} is left out: {error}")
+        runs = measured(each, tables[each], detectors, seeds, output)
+        means = summary.family_means(runs)
+        found = {
+            "means": summary.levels(means),
+            "differences": summary.differences(means, REFERENCE),
+        }
+        for name, table in found.items():
+            table.to_csv(output / f"{each}-{name}.csv", index=False)
+            show(table, f"{each}, {name}", rst)
+        summary.by_family(means).to_csv(output / f"{each}-families.csv", index=False)
 
 
-def _tables(names):
-    """Return the tables of the study that are here, making KEEL's tasks."""
-    names = names or [*TABLES, "keel"]
-    keel = [name for name in names if name.split("/")[0] == "keel"]
-    others = [name for name in names if name not in keel]
-    tables = choose_tables(others, local=True) + choose_tables(keel)
-    if any(table.group not in ("tabular", "keel") for table in tables):
-        raise ValueError("only tables of ADBench and tasks of KEEL take part.")
-    if not tables:
-        raise ValueError("no such data here; set SKIM_DATA_HOME to its folder.")
-    return tables
+def measured(part, tables, detectors, seeds, output):
+    """Perform the runs that are not in the output yet; return those asked for."""
+    tables = {table.file: table for table in tables}
+    detectors = {(each.name, f"v{each.fingerprint()}"): each for each in detectors}
+    load_once = functools.lru_cache(maxsize=1)(lambda file: load(tables[file]))
+
+    def run(task):
+        file, name, settings, seed = task
+        table, (X, y) = tables[file], load_once(file)
+        made = detectors[name, settings].build(seed=seed, n_features=X.shape[1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the other libraries
+            values = MEASURES[part](made, X, y)
+        suite = SUITES.get(table.group, table.group)
+        return [(suite, table.dataset, len(X), *values)]
+
+    tasks = [
+        (file, *names, seed)
+        for file in tables
+        for names, each in detectors.items()
+        for seed in range(seeds if each.takes_seed else 1)
+    ]
+    runs = Runs(output / f"{part}-runs.csv", KEY, VALUES).complete(tasks, run)
+    return runs.set_index(list(KEY)).loc[tasks].reset_index()
 
 
-def summaries(records, variants=()):
-    """Return the tables of the study by their names."""
-    results = last_settings(records)
-    results = results[results["group"].isin(["tabular", "keel"])]
-    expected, gains = summary.against(results, DEFAULT.name)
-    found = {
-        "expected": expected,
-        "gains": gains,
-        "by_source": summary.by_source(results, DEFAULT.name),
-        "variants": summary.differences(results, variants, DEFAULT.name),
-        "time": summary.times(results, DEFAULT.name),
-    }
-    return {name: table for name, table in found.items() if len(table)}
+def show(table, title, rst):
+    """Print a table."""
+    if rst:
+        lines = indent(table.to_csv(index=False), "   ")
+        print(f".. csv-table:: {title}\n   :header-rows: 1\n\n{lines}")
+    else:
+        print_table(table.columns, table.itertuples(index=False), title)

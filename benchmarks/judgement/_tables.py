@@ -7,7 +7,7 @@ import numpy as np
 from sklearn import datasets
 
 from benchmarks._shared.sources import source_of
-from benchmarks._shared.tables import choose_tables
+from benchmarks._shared.tables import choose_tables, sample
 from skim.datasets import fetch_adbench
 
 MAX_COLUMNS = 300
@@ -67,22 +67,9 @@ def load(table):
         y = np.zeros(len(X))
     else:
         X, y = fetch_adbench(name, return_X_y=True)
-    rows = sample(y == 1, MAX_ROWS if X.shape[1] < WIDE else MAX_ROWS_IF_WIDE)
+    n_rows = MAX_ROWS if X.shape[1] < WIDE else MAX_ROWS_IF_WIDE
+    rows = sample(y == 1, n_rows, MIN_OUTLIERS)
     return np.asarray(X, dtype=np.float64)[rows], np.asarray(y)[rows] == 1
-
-
-def sample(is_outlier, n_rows=MAX_ROWS):
-    """Return the rows of a fixed sample that keeps the share of outliers."""
-    n = len(is_outlier)
-    if n <= n_rows:
-        return np.arange(n)
-    rng = np.random.default_rng(0)
-    outliers, inliers = (
-        rng.permutation(np.flatnonzero(is_outlier == k)) for k in (1, 0)
-    )
-    n_outliers = max(round(n_rows * len(outliers) / n), MIN_OUTLIERS)
-    n_outliers = min(n_outliers, len(outliers))
-    return np.sort(np.r_[outliers[:n_outliers], inliers[: n_rows - n_outliers]])
 
 
 def first_of_sources(tables):

@@ -10,7 +10,7 @@ import typer
 from benchmarks._shared.options import ResultsFile, Seeds, Tables, some_of
 from benchmarks._shared.results import Runs, print_table
 from benchmarks._shared.sources import HALVES, half_of, source_means, source_of
-from benchmarks._shared.tables import tables_at_hand
+from benchmarks._shared.tables import some_tasks, tables_at_hand
 from benchmarks.labels._methods import GROUPS
 from benchmarks.labels._protocol import MAX_ROWS, Exam, load
 
@@ -75,20 +75,6 @@ def labels(
         print_table((name, *BUDGETS), summary(main, value))
     ratio = main.loc[main["method"] == "time", "share"].median()
     print(f"A fit with labels takes {ratio:.2f} times one without, in the median.")
-
-
-def some_tasks(tables, max_tasks):
-    """Return all tables of ADBench and, evenly spaced, some tasks of each family."""
-    families = {}
-    for table in tables:
-        families.setdefault(table.dataset, []).append(table)
-    if max_tasks is None:
-        return tables
-    chosen = []
-    for own in families.values():
-        step = max(len(own) / max_tasks, 1)
-        chosen += [own[int(i * step)] for i in range(min(max_tasks, len(own)))]
-    return chosen
 
 
 def record(task, table):

@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
+from benchmarks._shared.tables import sample
+
 MAX_ROWS = 10_000  # of a table; beyond, a fixed sample
 MIN_OUTLIERS = 30  # of such a sample
 BUDGETS = (10, 20, 50, 100)
@@ -15,16 +17,8 @@ def load(table):
     """Return the rows of a table, or a sample of them, and which are outliers."""
     X, y = table.load()
     X, is_outlier = np.asarray(X, dtype=np.float64), np.asarray(y) == 1
-    if len(X) > MAX_ROWS:
-        rng = np.random.default_rng(0)
-        outliers, inliers = (
-            rng.permutation(np.flatnonzero(is_outlier == kind)) for kind in (1, 0)
-        )
-        n_outliers = max(round(MAX_ROWS * len(outliers) / len(X)), MIN_OUTLIERS)
-        outliers = outliers[:n_outliers]
-        rows = np.sort(np.r_[outliers, inliers[: MAX_ROWS - len(outliers)]])
-        X, is_outlier = X[rows], is_outlier[rows]
-    return X, is_outlier
+    rows = sample(is_outlier, MAX_ROWS, MIN_OUTLIERS)
+    return X[rows], is_outlier[rows]
 
 
 class Exam:

@@ -11,10 +11,11 @@ looks only at the losses takes their place. Both need one fit per fold.
 # way. Outliers are distributed evenly over the folds:
 
 import matplotlib.pyplot as plt
+from sklearn.model_selection import StratifiedKFold
 
 from skim import ALTBIDetector
 from skim.datasets import load_breast_cancer_outliers
-from skim.model_selection import EpochSearchCV, OutlierKFold
+from skim.model_selection import EpochSearchCV
 
 X, y = load_breast_cancer_outliers(return_X_y=True)
 detector = ALTBIDetector(stopping=None, n_estimators=3, random_state=0)
@@ -23,7 +24,7 @@ search = EpochSearchCV(
     {"epochs": [2, 4, 6, 8, 12, 16, 24, 32, 48, 64]},
     scoring=["outlier_roc_auc", "neg_loss_entropy"],
     refit="outlier_roc_auc",
-    cv=OutlierKFold(n_splits=3, shuffle=True, random_state=0),
+    cv=StratifiedKFold(n_splits=3, shuffle=True, random_state=0),
 ).fit(X, y)
 print(search.best_params_, round(search.best_score_, 3))
 
@@ -49,8 +50,8 @@ for ax, name, title in zip(
 plt.show()
 
 # %%
-# Early stopping in a detector uses the same criterion. These are the epochs whose
-# checkpoints were kept:
+# Early stopping in a detector uses the same criterion. These are the epochs of the
+# snapshots that rows are scored with:
 
 detector.set_params(epochs=100, stopping="entropy").fit(X)
 print(detector.snapshot_epochs_)

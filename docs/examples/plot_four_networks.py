@@ -18,6 +18,7 @@ from torch import nn
 from skim import NetworkDetector
 from skim.datasets import make_im_clusters
 from skim.inspection import trajectory
+from skim.schedules import ALTBISchedule
 
 
 class Shallow(nn.Module):
@@ -46,12 +47,23 @@ networks = {
 # from inliers.
 
 X, y, _ = make_im_clusters(cluster_std=2.5, random_state=0)
-settings = {"n_estimators": 1, "epochs": 100, "batch_size": 500, "max_batch_size": 500}
-settings |= {"learning_rate": 1e-3, "scaling": "minmax", "random_state": 0}
+schedule = ALTBISchedule(
+    learning_rate=1e-3,
+    batch_size=500,
+    max_batch_size=500,
+    keep_quantile=1.0,
+    n_snapshots=1,
+)
 figure, ax = plt.subplots(layout="constrained")
 for name, network in networks.items():
     detector = NetworkDetector(
-        network, keep_quantile=1.0, stopping=None, n_snapshots=1, **settings
+        network,
+        scaling="minmax",
+        n_estimators=1,
+        epochs=100,
+        schedule=schedule,
+        stopping=None,
+        random_state=0,
     )
     path = trajectory(detector, X, y)
     print(name, path.window(threshold=0.9))

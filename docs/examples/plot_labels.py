@@ -14,11 +14,11 @@ from skim import IMBoostDetector
 from skim.datasets import load_breast_cancer_outliers
 
 X, is_malignant = load_breast_cancer_outliers(return_X_y=True)
-detector = IMBoostDetector(warm_start=True, random_state=0).fit(X)
+detector = IMBoostDetector(random_state=0).fit(X)
 
 # %%
-# A warm-started fit with more labels does not train the networks again. Without labels,
-# the detector is an :class:`skim.ALTBIDetector`.
+# Without labels, the scores are those of :class:`skim.ALTBIDetector`. Fitting the same
+# rows again with more labels does not train the networks again.
 
 labels = np.full(len(X), np.nan)
 found, wrong = [], []
@@ -40,8 +40,8 @@ plt.ylabel("rows")
 _ = plt.legend()
 
 # %%
-# A label counts the more, the more a row resembles its own. These are the labelled rows
-# that speak most strongly for one of the malignant tumours to be an outlier:
+# The more a row resembles a labelled one, the more the label affects its score. These
+# labels add most to the log-odds that one of the malignant tumours is an outlier:
 
 row = np.flatnonzero(is_malignant)[-1]
 (influences,) = detector.label_influences(X[[row]])

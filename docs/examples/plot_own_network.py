@@ -17,6 +17,7 @@ from torch import nn
 from skim import NetworkDetector
 from skim.datasets import make_im_clusters
 from skim.inspection import IMTrajectoryDisplay
+from skim.schedules import ALTBISchedule
 
 
 class Mixture(nn.Module):
@@ -40,7 +41,8 @@ class Mixture(nn.Module):
 # the outliers, so the window does not close.
 
 X, y, _ = make_im_clusters(cluster_std=2.5, random_state=0)
-detector = NetworkDetector(Mixture, epochs=150, patience=None, random_state=0)
+schedule = ALTBISchedule(patience=None)  # train for all epochs
+detector = NetworkDetector(Mixture, epochs=150, schedule=schedule, random_state=0)
 display = IMTrajectoryDisplay.from_estimator(detector, X, y)
 
 # %%

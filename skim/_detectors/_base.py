@@ -144,6 +144,7 @@ class BaseDetector(
     def _fit(self, X, y, observe):
         n_threads = effective_n_jobs(self.n_jobs)
         checked = clone(self)  # takes the names of the columns
+        as_passed = X
         X = _validated(checked, X, reset=True, ensure_min_samples=2)
         network, schedule = self._network(), _resolved(self.schedule, SCHEDULES)
         network.validate(X.shape[1])
@@ -169,7 +170,7 @@ class BaseDetector(
 
         total = self.epochs if schedule.entries_are_epochs else None
         new_context = getattr(self, "_init_callback_context", None)
-        callbacks = FitCallbacks(self, X, y, total, new_context)
+        callbacks = FitCallbacks(self, as_passed, y, total, new_context)
         with nets.compute():
             rows = ScaledTable(scaler, X).kept()
             views = network.views(scaler, n_members)

@@ -223,4 +223,4 @@ class IMAutoencoderDetector(BaseDetector):
     @property
     def best_epochs_(self) -> NDArray[np.int_]:
         """The epoch at which each member was kept."""
-        return self.history_["epoch"][self.model_.snapshots.entries[0]]
+        return self.history_["epoch"][self.model_.snapshots.entries[-1]]

@@ -59,7 +59,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     detector : detector, default=None
         What finds outliers without labels, with the methods `fit`, `score_samples` and
         `feature_space`, in which rows are compared. None means
-        :class:`ALTBIDetector` with the same `random_state`.
+        :class:`ALTBIDetector`.
 
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in (0, 0.5], which sets the
@@ -76,8 +76,8 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         apart.
 
     random_state : int, RandomState instance or None, default=None
-        Controls random questions, and the default detector. Pass an int for
-        reproducible scores.
+        Controls random questions, and the detector if its own `random_state` is
+        None. Pass an int for reproducible scores.
 
     Attributes
     ----------
@@ -153,6 +153,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
+    training_rows_ = None  # labels number the rows, so all of them are scored
     detector_: Any
     _losses: NDArray[np.float64]
 
@@ -196,7 +197,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             "network": published_vae(n_importance=2),
             "schedule": schedule,
             "stopping": None,
-            "random_state": params.get("random_state"),
         }
         settings |= {name: value for name, value in params.items() if name not in own}
         defaults = {"detector": None, "query_strategy": "mixture"}
@@ -395,9 +395,10 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         self._set_offset()
 
     def _new_detector(self):
-        if self.detector is None:
-            return ALTBIDetector(random_state=self.random_state)
-        return clone(self.detector)
+        detector = ALTBIDetector() if self.detector is None else clone(self.detector)
+        if getattr(detector, "random_state", 0) is None:
+            detector.set_params(random_state=self.random_state)
+        return detector
 
     def _labels_enter_training(self):
         schedule = getattr(self.detector, "schedule", None)

@@ -50,7 +50,7 @@ class LabelModel:
         self._median_loss = float(median)
         self._loss_unit = float(upper - median) / np.log(10) or 1.0
         self._zero = self._evidence(threshold)
-        sample = np.clip(sample, *usual_limits(sample)).astype(np.float64)
+        sample = np.clip(sample, *usual_limits(sample)).astype(np.float64, order="C")
         is_known = ~np.isnan(sample)
         n_known = np.maximum(is_known.sum(axis=0), 1)
         self._mean = np.where(is_known, sample, 0.0).sum(axis=0) / n_known

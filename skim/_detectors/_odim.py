@@ -194,4 +194,4 @@ class ODIMDetector(BaseDetector):
     @property
     def best_updates_(self) -> NDArray[np.int_]:
         """The update after which each member was kept."""
-        return self.history_["update"][self.model_.snapshots.entries[0]]
+        return self.history_["update"][self.model_.snapshots.entries[-1]]

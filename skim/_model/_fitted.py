@@ -350,15 +350,15 @@ class FittedModel:
 
     def _at_entry(self, entry):
         """Return the model as if training had ended with an entry of the history."""
-        counted = self._counted(entry)
+        counted, log_ranges = self._counted(entry), self.log_ranges
         history = {name: column[: entry + 1] for name, column in self.history.items()}
         return replace(
             self,
             snapshots=self.log.take(counted),
             history=history,
-            log=None,
-            ranges=None if self.log_ranges is None else self.log_ranges[counted],
-            log_ranges=None,
+            log=replace(self.log, index=self.log.index[: entry + 1]),
+            ranges=None if log_ranges is None else log_ranges[counted],
+            log_ranges=None if log_ranges is None else log_ranges[: entry + 1],
         )
 
     def _counted(self, entry):

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch.func import functional_call, grad, vmap
 
-from skim import networks
 from skim._nets._memory import Layout, as_tensor, fill_terms, filled, outside_compute
 
 _lock = threading.RLock()
@@ -58,7 +57,9 @@ class ModuleShape:
         """Make one module, initialised by random numbers of a generator on the CPU."""
         network = self.network
         if isinstance(network, str):
-            network = networks.BUILT_IN[network]
+            from skim.networks import BUILT_IN  # which imports scikit-learn
+
+            network = BUILT_IN[network]
         if isinstance(network, torch.nn.Module):
             raise TypeError(
                 "network is a module; pass a callable that makes one, such as its "

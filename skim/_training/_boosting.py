@@ -88,6 +88,12 @@ class _Boosting:
     """The labels of one training run: when they enter it, and when to ask for more."""
 
     def __init__(self, schedule, run, epochs):
+        has_labels = schedule.labels is not None or schedule.ask is not None
+        if has_labels and not isinstance(run.network, nets.StackedVAE):
+            raise ValueError(
+                "IMBoostSchedule can learn labels with network='vae' or VAEConfig "
+                "only; use another schedule, or no labels."
+            )
         self.schedule = schedule
         self.epochs = epochs
         self.labels = schedule.labels

@@ -44,6 +44,7 @@ class Questions(StrEnum):
     """Which rows a review asks about first."""
 
     INFORMATIVE = "informative"
+    STRANGEST = "strangest"
     RANDOM = "random"
 
 
@@ -482,7 +483,7 @@ def review(
     """Look at rows one by one, and say which are outliers.
 
     The rows whose labels help most, those that are hardest to judge, are shown with
-    what is strange about them. The
+    what is strange about them; --ask strangest begins with the strangest rows. The
     answers are y (yes), n (no), s (skip), u (undo the last answer) and q (quit). Each
     is written at once, and the next review continues where the last one stopped. Use
     the labels with `skim detect --labels`.

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from skim import ALTBIDetector
 from skim.cli import _work
 from skim.cli._changes import tell_changes
 from skim.cli._files import check_writable
@@ -22,6 +21,7 @@ from skim.cli._screen import MARK
 
 MAX_NAME, MAX_VALUE = 24, 36  # characters of a column's name and of a cell
 MIN_CELLS, N_OTHER_LINES = 8, 9  # lines for cells at least, and for all else
+STRANGEST = "strangest"  # first, without regard to what an answer teaches
 ANSWERS = {"y": 1, "n": 0, "s": None}
 SAID = {"y": "yes", "n": "no", "s": "skipped", "u": "undone", "q": "quit", "": "quit"}
 PROMPT = "Is it an outlier? (y)es (n)o (s)kip (u)ndo (q)uit: "
@@ -67,8 +67,8 @@ def review(request, table, talk, *, new_model):
         request.labels, table, found, ids=request.ids, source=request.source
     )
     detector.set_params(
-        detector=ALTBIDetector(random_state=new_model["seed"], n_jobs=request.jobs),
-        query_strategy=request.ask,
+        detector__n_jobs=request.jobs,
+        query_strategy="informative" if request.ask == STRANGEST else request.ask,
     )
     names = _work.row_columns(table, encoder, ids=request.ids, keep=[]).ids
 
@@ -91,7 +91,7 @@ def review(request, table, talk, *, new_model):
             with talk.step(f"Learning {counted(labels.values)}"):
                 refits.finish(labels.values)
         before = results_of(refits.newest)
-        conversation = Conversation(labels, refits, results_of, talk)
+        conversation = Conversation(labels, refits, results_of, talk, request.ask)
         try:
             with Keys() as keys:
                 conversation.run(keys)
@@ -115,6 +115,8 @@ class Conversation:
     results_of : callable
         Makes Results of a fitted detector.
     talk : Talk
+    ask : str
+        "strangest", or a strategy of the detector.
 
     Attributes
     ----------
@@ -124,11 +126,12 @@ class Conversation:
         Number of answers of earlier reviews that were undone.
     """
 
-    def __init__(self, labels, refits, results_of, talk):
+    def __init__(self, labels, refits, results_of, talk, ask):
         self.labels = labels
         self.refits = refits
         self.results_of = results_of
         self.talk = talk
+        self.ask = ask
         self.console = Console(
             file=sys.stdout, markup=False, emoji=False, highlight=False
         )
@@ -175,6 +178,10 @@ class Conversation:
         """Return the row most worth asking about, by the newest fit."""
         self.refit(lambda labels: None)
         newest = self.refits.newest
+        if self.ask == STRANGEST:
+            rows = np.argsort(newest.training_scores_, kind="stable")
+            rows = rows[~self.labels.is_seen[rows]]
+            return int(rows[0]) if len(rows) else None
         is_new = ~np.isnan(self.labels.values)
         if newest.labels_ is not None:
             is_new &= np.isnan(newest.labels_)

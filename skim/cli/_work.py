@@ -19,7 +19,6 @@ DETECTORS = {
     "altbi": "ALTBIDetector",
     "odim": "ODIMDetector",
     "im-autoencoder": "IMAutoencoderDetector",
-    "imboost": "IMBoostDetector",  # altbi, with labels
 }
 
 
@@ -28,9 +27,13 @@ N_EXAMPLES = 3  # of values that the training data did not have
 
 def new_model(detector, *, contamination, seed, **columns):
     """Return an unfitted pipeline of encoder and detector."""
-    cls = getattr(skim, DETECTORS[detector])
     encoder = TableEncoder(**columns)
-    detector = cls(contamination=contamination, random_state=seed)
+    options = {"contamination": contamination, "random_state": seed}
+    if detector == "imboost":
+        base = skim.ALTBIDetector(random_state=seed)
+        detector = skim.IMBoostDetector(base, **options)
+    else:
+        detector = getattr(skim, DETECTORS[detector])(**options)
     return Pipeline([("encoder", encoder), ("detector", detector)])
 
 

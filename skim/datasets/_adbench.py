@@ -21,8 +21,6 @@ from skim._utils import import_pandas
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["fetch_adbench", "list_adbench"]
-
 COMMIT = "3dac8221081e190f157d78e93bfa8867f90d0965"
 BASE_URL = f"https://github.com/Minqi824/ADBench/raw/{COMMIT}/adbench/datasets/"
 

@@ -10,8 +10,6 @@ from sklearn.utils._param_validation import Interval, validate_params
 
 from skim._utils import own_random_state
 
-__all__ = ["make_im_clusters"]
-
 CENTERS = ((-10.0, -10.0), (0.0, 2.5), (10.0, -10.0))
 MAX_DRAWS = 1000  # attempts to draw a batch of outliers
 

@@ -17,12 +17,6 @@ from skim.datasets._adbench import as_bunch
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "load_breast_cancer_outliers",
-    "load_digits_outliers",
-    "load_wine_outliers",
-]
-
 
 def load_breast_cancer_outliers(
     *, return_X_y: bool = False, as_frame: bool = False

@@ -4,8 +4,6 @@ from typing import Literal
 
 from skim.datasets._adbench import read_table
 
-__all__ = ["load_published_scores"]
-
 METRICS = ("auroc", "auprc")
 
 

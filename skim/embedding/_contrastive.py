@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim import _nets as nets
-from skim._detectors._scaling import InputScaler
+from skim._model._scaling import InputScaler
 from skim._utils import own_random_state
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False)
 class ExplanationDisplay:
     """Bar chart of what each feature adds to a row's loss.
 
@@ -59,15 +61,9 @@ class ExplanationDisplay:
     >>> display.figure_.savefig("explanation.png")  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        contributions: ArrayLike,
-        feature_names: Sequence[str],
-        values: Sequence[Any] | None = None,
-    ):
-        self.contributions = contributions
-        self.feature_names = feature_names
-        self.values = values
+    contributions: ArrayLike
+    feature_names: Sequence[str]
+    values: Sequence[Any] | None = None
 
     @classmethod
     def from_estimator(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 REACH = 2.0  # of the axis beyond the middle 98 % of the losses, in their range
 
 
+@dataclass(eq=False)
 class LossHistogramDisplay:
     """Histogram of the losses, with the threshold.
 
@@ -59,15 +61,9 @@ class LossHistogramDisplay:
     >>> display.figure_.savefig("losses.png")  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        losses: NDArray[np.float64],
-        threshold: float,
-        is_outlier: NDArray[np.bool_] | None = None,
-    ):
-        self.losses = losses
-        self.threshold = threshold
-        self.is_outlier = is_outlier
+    losses: NDArray[np.float64]
+    threshold: float
+    is_outlier: NDArray[np.bool_] | None = None
 
     @classmethod
     def from_estimator(

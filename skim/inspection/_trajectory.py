@@ -147,11 +147,23 @@ def trajectory(
     >>> bool(path.auroc.max() > 0.9)
     True
     """
-    detector, data = _detector_and_data(detector, X)
+    fitted, data = _detector_and_data(detector, X)
     is_outlier = None if y is None else outlier_mask(y, len(data))
-    recorder = _Recorder(detector, is_outlier, store_losses)
-    detector.fit(data, observe=recorder)
-    return recorder.trajectory()
+    entries = []
+
+    def record(model, rows):
+        losses, known = model.losses(rows), is_outlier
+        if known is not None and model.training_rows is not None:
+            known = known[model.training_rows]
+        entries.append(_entry(losses, known, store_losses))
+
+    history = fitted.fit(data, observe=record).history_
+    return Trajectory(
+        **{name: history[name] for name in ("epoch", "update", "batch_size")},
+        levels=np.array(QUANTILES),
+        detector=fitted,
+        **{name: np.array([entry[name] for entry in entries]) for name in entries[0]},
+    )
 
 
 def _detector_and_data(model, X):
@@ -168,46 +180,17 @@ def _detector_and_data(model, X):
     return model, X if hasattr(X, "shape") else np.asarray(X)
 
 
-class _Recorder:
-    """Called at every entry of a training run."""
-
-    def __init__(self, detector, is_outlier, store_losses):
-        self.detector = detector
-        self.is_outlier = is_outlier
-        self.store_losses = store_losses
-        self.entries = []
-
-    def __call__(self, model, rows):
-        self.entries.append(self._entry(model.losses(rows), model.training_rows))
-
-    def _entry(self, losses, rows):
-        entry = {
-            "separation": separation(thinned(losses)),
-            "quantiles": np.quantile(losses, QUANTILES),
-        }
-        is_outlier = self.is_outlier
-        if is_outlier is not None:
-            is_outlier = is_outlier if rows is None else is_outlier[rows]
-            inliers, outliers = losses[~is_outlier], losses[is_outlier]
-            entry["inlier_quantiles"] = np.quantile(inliers, QUANTILES)
-            entry["outlier_quantiles"] = np.quantile(outliers, QUANTILES)
-            entry["auroc"] = roc_auc_score(is_outlier, losses)
-            entry["auprc"] = average_precision_score(is_outlier, losses)
-        if self.store_losses:
-            entry["losses"] = losses.astype(np.float32)
-        return entry
-
-    def trajectory(self):
-        recorded = {
-            name: np.array([entry[name] for entry in self.entries])
-            for name in self.entries[0]
-        }
-        history = self.detector.history_
-        return Trajectory(
-            epoch=history["epoch"],
-            update=history["update"],
-            batch_size=history["batch_size"],
-            levels=np.array(QUANTILES),
-            detector=self.detector,
-            **recorded,
-        )
+def _entry(losses, is_outlier, store_losses):
+    """Return what a trajectory holds of one entry of the training run."""
+    entry = {
+        "separation": separation(thinned(losses)),
+        "quantiles": np.quantile(losses, QUANTILES),
+    }
+    if is_outlier is not None:
+        entry["inlier_quantiles"] = np.quantile(losses[~is_outlier], QUANTILES)
+        entry["outlier_quantiles"] = np.quantile(losses[is_outlier], QUANTILES)
+        entry["auroc"] = roc_auc_score(is_outlier, losses)
+        entry["auprc"] = average_precision_score(is_outlier, losses)
+    if store_losses:
+        entry["losses"] = losses.astype(np.float32)
+    return entry

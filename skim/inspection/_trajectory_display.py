@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False)
 class IMTrajectoryDisplay:
     """Plot of the losses while a detector trains.
 
@@ -54,8 +56,7 @@ class IMTrajectoryDisplay:
     >>> display.figure_.savefig("trajectory.png")  # doctest: +SKIP
     """
 
-    def __init__(self, trajectory: Trajectory):
-        self.trajectory = trajectory
+    trajectory: Trajectory
 
     @classmethod
     def from_estimator(

@@ -6,7 +6,7 @@ from sklearn.utils import column_or_1d
 
 from skim._utils import outlier_mask
 
-ADVICE = " In cross-validation, use skim.model_selection.OutlierKFold."
+ADVICE = " In cross-validation, use StratifiedKFold."
 
 
 def outlier_roc_auc_score(

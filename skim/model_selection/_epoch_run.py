@@ -1,5 +1,7 @@
 """One training run, scored at several numbers of epochs."""
 
+import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +55,7 @@ class EpochRun:
             place: detector_of(model).epochs for place, model in self.models.items()
         }
 
-    def fit(self, X, y=None, **params):
+    def fit(self, X, y=None):
         """Train to the largest number of epochs."""
         self.errors_: dict[int, Exception] = {}
         self.run_: Any = None
@@ -62,26 +64,25 @@ class EpochRun:
         methods = ("fit", "score_samples", "decision_function", "predict")
         if all(getattr(cls, m) is getattr(BaseDetector, m) for m in methods):
             try:
-                self._fit_once(longest, X, y, **params)
+                self._fit_once(longest, X, y)
             except DivergedError:
                 if len(self.models) == 1:
                     raise
         if self.run_ is None:  # fewer epochs may well succeed
             for place, model in self.models.items():
                 try:
-                    model.fit(X, y, **params)
+                    model.fit(X, y)
                 except Exception as error:
                     self.errors_[place] = error
         return self
 
-    def _fit_once(self, model, X, y, **params):
+    def _fit_once(self, model, X, y):
         model, self.steps_ = clone(model), []
         if isinstance(model, Pipeline):
             *self.steps_, (_, model) = model.steps
             if self.steps_:
-                X = Pipeline(self.steps_).fit_transform(X, y, **params)
-                params = {}
-        model.set_params(store_snapshots=True).fit(X, y, **params)
+                X = Pipeline(self.steps_).fit_transform(X, y)
+        model.set_params(store_snapshots=True).fit(X, y)
         self.X_ = X
         self.run_ = model
 
@@ -96,32 +97,46 @@ class EpochRun:
 
         Returns
         -------
-        scores : dict of int to (float, dict or Exception)
+        scores : dict of int to dict
+            For each candidate, what each scorer returns or raises; a scorer alone has
+            the name "".
         """
         scorers = scoring if isinstance(scoring, dict) else {"": scoring}
-        by_scores = all(hasattr(scorer, "of_scores") for scorer in scorers.values())
-        if by_scores and self.run_ is not None:
-            staged = self._staged_scores(X)
-            if staged is not None:
-                return {
-                    place: _caught(_of_scores, scorers, staged[epochs], y)
-                    for place, epochs in self.epochs.items()
+        staged = None
+        if all(hasattr(scorer, "of_scores") for scorer in scorers.values()):
+            staged = _caught(self._staged_scores, X)
+        if isinstance(staged, dict):
+            return {
+                place: {
+                    name: _caught(scorer.of_scores, staged[epochs], y)
+                    for name, scorer in scorers.items()
                 }
+                for place, epochs in self.epochs.items()
+            }
+        labels = () if y is None else (y,)
         found = {}
         for place in self.models:
             try:
                 model = self._model_at(place)
             except DivergedError as error:
                 self.errors_[place] = error
-            found[place] = self.errors_.get(place) or _caught(
-                _of_model, scorers, model, X, y
-            )
+            if place not in self.errors_:
+                rows = copy.deepcopy(X)  # which a step or a scorer may change
+                found[place] = {
+                    name: _caught(scorer, model, rows, *labels)
+                    for name, scorer in scorers.items()
+                }
         return found
 
     def _staged_scores(self, X):
-        """Score rows at all numbers of epochs, if all scores are finite."""
+        """Score rows at all numbers of epochs, if there is one run for all of them.
+
+        None if a score is not finite: the candidates have to be looked at.
+        """
+        if self.run_ is None:
+            return None
         if self.steps_:
-            X = Pipeline(self.steps_).transform(X)
+            X = Pipeline(self.steps_).transform(copy.deepcopy(X))
         rows, model = scaled_table(self.run_, X).kept(), self.run_.model_
         epochs = sorted(set(self.epochs.values()))
         with nets.compute():
@@ -141,22 +156,13 @@ class EpochRun:
         with nets.compute():
             rows = scaled_table(self.run_, self.X_).kept()
             model = self.run_.model_.at(detector.epochs)
+            if not detector.store_snapshots:
+                model = replace(model, log=None, log_ranges=None)
             detector = fitted_copy(detector, model, rows, self.run_)
         if not isinstance(self.models[place], Pipeline):
             return detector
         name = self.models[place].steps[-1][0]
         return Pipeline([*self.steps_, (name, detector)])
-
-
-def _of_scores(scorers, scores, y):
-    found = {name: scorer.of_scores(scores, y) for name, scorer in scorers.items()}
-    return found.get("", found)
-
-
-def _of_model(scorers, model, X, y):
-    labels = () if y is None else (y,)
-    found = {name: scorer(model, X, *labels) for name, scorer in scorers.items()}
-    return found.get("", found)
 
 
 def _caught(function, *args):

@@ -133,7 +133,7 @@ class EpochSearchCV(GridSearchCV):
     }
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None, *, groups=None, **params):
+    def fit(self, X, y=None, *, groups=None):
         """Train, score all candidates and refit the best one.
 
         Parameters
@@ -146,9 +146,6 @@ class EpochSearchCV(GridSearchCV):
 
         groups : array-like of shape (n_samples,), default=None
             Passed on to the splitter.
-
-        **params : dict
-            Passed on to the `fit` of the estimator.
 
         Returns
         -------
@@ -176,7 +173,6 @@ class EpochSearchCV(GridSearchCV):
                 y,
                 split,
                 scoring,
-                params,
                 self.return_train_score,
             )
             for run, _, split in jobs
@@ -186,7 +182,7 @@ class EpochSearchCV(GridSearchCV):
             for (_, i, _), by_place in zip(jobs, found, strict=True)
             for place, record in by_place.items()
         }
-        search = self._formatted(records, splits)
+        search = self._formatted(records, splits, scoring)
         for name, value in vars(search).items():
             if name.endswith("_") and not name.startswith("_"):
                 setattr(self, name, value)
@@ -196,7 +192,7 @@ class EpochSearchCV(GridSearchCV):
                 **clone(self.best_params_, safe=False)
             )
             start = time.perf_counter()
-            self.best_estimator_ = best.fit(X, y, **params)
+            self.best_estimator_ = best.fit(X, y)
             self.refit_time_ = time.perf_counter() - start
             if hasattr(best, "feature_names_in_"):
                 self.feature_names_in_ = best.feature_names_in_
@@ -234,7 +230,7 @@ class EpochSearchCV(GridSearchCV):
                 place += 1
         return list(runs.values())
 
-    def _formatted(self, records, splits):
+    def _formatted(self, records, splits, scorers):
         """Return a grid search whose candidates have the scores of the records.
 
         It comes to the same results, warnings and errors as one that trains.
@@ -242,6 +238,7 @@ class EpochSearchCV(GridSearchCV):
         n_candidates = len(records) // len(splits)
         order = [(c, s) for c in range(n_candidates) for s in range(len(splits))]
         remaining = iter([records[place] for place in order])
+        names = list(scorers) if isinstance(scorers, dict) else [""]
 
         class Scored(BaseEstimator):
             """Stands for a fitted candidate."""
@@ -253,19 +250,24 @@ class EpochSearchCV(GridSearchCV):
                 self.scores_ = next(remaining, None)
                 if isinstance(self.scores_, Exception):
                     raise self.scores_
-                self.kinds_ = iter(("test", "train"))
+                # Scorers are called with the test rows first.
+                self.kinds_ = {name: iter(("test", "train")) for name in names}
                 return self
 
-        def scorer(candidate, rows, y=None):
-            scores = candidate.scores_[next(candidate.kinds_)]
-            if isinstance(scores, Exception):
-                raise scores
-            return scores
+        def scorer_of(name):
+            def scorer(candidate, rows, y=None):
+                score = candidate.scores_[next(candidate.kinds_[name])][name]
+                if isinstance(score, Exception):
+                    raise score
+                return score
 
+            return scorer
+
+        scoring: Any = {name: scorer_of(name) for name in names}
         search = GridSearchCV(
             Scored(),
             self.param_grid,
-            scoring=scorer,
+            scoring=scoring.get("", scoring),
             n_jobs=1,
             cv=splits,
             refit=self.refit,
@@ -284,7 +286,7 @@ def _time(record, kind):
     return 0.0 if isinstance(record, Exception) else record[f"{kind}_time"]
 
 
-def _train_and_score(estimator, candidates, X, y, split, scoring, params, train_scores):
+def _train_and_score(estimator, candidates, X, y, split, scoring, train_scores):
     """Train once and score all candidates; return their scores, or exceptions.
 
     Parameters
@@ -299,7 +301,7 @@ def _train_and_score(estimator, candidates, X, y, split, scoring, params, train_
     )
     start = time.perf_counter()
     try:
-        run = EpochRun(estimator, candidates).fit(*train, **params)
+        run = EpochRun(estimator, candidates).fit(*train)
     except Exception as error:
         return dict.fromkeys(candidates, error)
     fit_time = time.perf_counter() - start

@@ -199,7 +199,7 @@ class ALTBI(PyODIMDetector):
     """:class:`skim.ALTBIDetector` as a PyOD detector.
 
     An ensemble of small variational autoencoders is trained with a truncated loss.
-    Rows that they reconstruct poorly are outliers [1]_.
+    Rows that they reconstruct poorly are outliers.
 
     Read more in the :doc:`User Guide </pyod>`.
 
@@ -208,12 +208,6 @@ class ALTBI(PyODIMDetector):
     skim.ALTBIDetector : The same detector for scikit-learn.
     ODIM : Stops each member where its losses separate best.
     IMAutoencoder : A plain autoencoder with one hidden layer.
-
-    References
-    ----------
-    .. [1] S. Cho, J. Hwang, K.-Y. Bak and D. Kim, "ALTBI: Constructing Improved Outlier
-           Detection Models via Optimization of Inlier-Memorization Effect", AAAI
-           Conference on Artificial Intelligence, 2025.
 
     Examples
     --------
@@ -238,8 +232,7 @@ class ODIM(PyODIMDetector):
     """:class:`skim.ODIMDetector` as a PyOD detector.
 
     An ensemble of small variational autoencoders is trained, each up to the update
-    at which its losses separate best. Rows that they reconstruct poorly are outliers
-    [1]_.
+    at which its losses separate best. Rows that they reconstruct poorly are outliers.
 
     Read more in the :doc:`User Guide </pyod>`.
 
@@ -248,12 +241,6 @@ class ODIM(PyODIMDetector):
     skim.ODIMDetector : The same detector for scikit-learn.
     ALTBI : Trains with a truncated loss; usually more accurate.
     IMAutoencoder : The same stopping rule on a plain autoencoder.
-
-    References
-    ----------
-    .. [1] D. Kim, J. Hwang, J. Lee, K. Kim and Y. Kim, "ODIM: Outlier Detection via
-           Likelihood of Under-fitted Generative Models", International Conference
-           on Machine Learning, 2024.
 
     Examples
     --------
@@ -278,8 +265,7 @@ class IMAutoencoder(PyODIMDetector):
     """:class:`skim.IMAutoencoderDetector` as a PyOD detector.
 
     An ensemble of autoencoders with one hidden layer is trained, each up to the epoch
-    at which its errors separate best. Rows that they reconstruct poorly are outliers
-    [1]_.
+    at which its errors separate best. Rows that they reconstruct poorly are outliers.
 
     Read more in the :doc:`User Guide </pyod>`.
 
@@ -288,11 +274,6 @@ class IMAutoencoder(PyODIMDetector):
     skim.IMAutoencoderDetector : The same detector for scikit-learn.
     ALTBI : Usually the more accurate choice.
     ODIM : The same stopping rule on a variational autoencoder.
-
-    References
-    ----------
-    .. [1] K. Kim and D. Kim, "What Drives the Inlier-Memorization Effect? A Theory
-           of Outlier Detection via Early Training Dynamics", 2026.
 
     Examples
     --------
@@ -337,7 +318,7 @@ class Network(PyODIMDetector):
     """:class:`skim.NetworkDetector` as a PyOD detector.
 
     An ensemble of torch modules, built-in ones or your own, is trained with a truncated
-    loss. Rows with a large loss are outliers [1]_.
+    loss. Rows with a large loss are outliers.
 
     Read more in the :doc:`User Guide </pyod>`.
 
@@ -345,11 +326,6 @@ class Network(PyODIMDetector):
     --------
     skim.NetworkDetector : The same detector for scikit-learn.
     ALTBI : The same with a variational autoencoder; much faster.
-
-    References
-    ----------
-    .. [1] K. Kim and D. Kim, "What Drives the Inlier-Memorization Effect? A Theory
-           of Outlier Detection via Early Training Dynamics", 2026.
 
     Examples
     --------

@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin_min
+from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array, check_scalar
 
 from skim._training._mixture import split_point
 from skim._utils import own_random_state
 from skim.theory._geometry import ClusterGeometry, cluster_geometry
-
-__all__ = ["GeometryEstimate", "estimate_geometry"]
 
 QUANTITIES = ("delta", "eps_c", "eps_o", "persistence", "strength", "n_min", "n_max")
 GOOD_STRENGTH = 0.8
@@ -118,12 +117,8 @@ def estimate_geometry(
     (2, True)
     """
     rows: NDArray[np.float64] = check_array(X, dtype=np.float64, ensure_min_samples=4)
-    largest = np.abs(rows).max()
-    if largest > 1e100:
-        raise ValueError(
-            f"X has values up to {largest:.0e}, whose distances overflow: scale the "
-            "data first."
-        )
+    if np.abs(rows).max() > 1e100:
+        raise ValueError("The distances of X overflow: scale the data first.")
     check_scalar(max_clusters, "max_clusters", Integral, min_val=1)
     check_scalar(n_resamples, "n_resamples", Integral, min_val=1)
     check_scalar(max_samples, "max_samples", Integral, min_val=4)
@@ -176,15 +171,12 @@ def _strength(X, other, own):
     """Return the smallest share, over clusters, of pairs that `other` also joins."""
     predicted = pairwise_distances_argmin_min(X, other)[0]
     labels = pairwise_distances_argmin_min(X, own)[0]
-    shares = []
-    for k in range(len(own)):
-        counts = np.bincount(predicted[labels == k])
-        n = counts.sum()
-        if n > 1:
-            shares.append((counts * (counts - 1)).sum() / (n * (n - 1)))
-        else:
-            shares.append(0.0)  # a single row is not a cluster
-    return min(shares)
+    table = contingency_matrix(labels, predicted)
+    sizes = table.sum(axis=1)
+    if len(table) < len(own) or sizes.min() < 2:
+        return 0.0  # a single row is not a cluster
+    joined = (table * (table - 1)).sum(axis=1)
+    return (joined / (sizes * (sizes - 1))).min()
 
 
 def _kmeans(X, n_clusters, rng, init="k-means++"):

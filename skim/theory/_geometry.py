@@ -9,8 +9,6 @@ from sklearn.utils import check_array, column_or_1d
 
 from skim._utils import outlier_mask
 
-__all__ = ["ClusterGeometry", "cluster_geometry"]
-
 NO_CLUSTER = -1  # as in scikit-learn's clustering
 
 

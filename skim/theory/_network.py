@@ -10,8 +10,6 @@ from sklearn.utils import check_consistent_length
 
 from skim.theory._geometry import check_floats
 
-__all__ = ["jacobian", "project_on_clusters", "reconstruct"]
-
 ActivationName = Literal["tanh", "sigmoid", "relu", "identity"]
 
 

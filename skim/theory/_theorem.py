@@ -19,8 +19,6 @@ from skim.theory._network import (
     reconstruct,
 )
 
-__all__ = ["TheoremQuantities", "theorem_quantities"]
-
 N_RADII = 400  # candidates of radius="auto"
 
 

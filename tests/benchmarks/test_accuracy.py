@@ -4,32 +4,40 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.accuracy import _detectors as detectors
+from benchmarks.accuracy import _measures as measures
 from benchmarks.accuracy import _summary as summary
-from benchmarks.accuracy._references import StandardisedKNN
+from benchmarks.accuracy._detectors import Detector, StandardisedKNN
 from tests.benchmarks.commands import run_command
 
 
-def results():
-    """Return results of the default, a variant and the references on four sources."""
+@pytest.fixture
+def means():
+    """Means of three detectors on four families of two suites."""
     values = {
-        "default": {"ALOI": 0.6, "campaign": 0.9, "keel/wine": 0.8, "keel/glass": 0.8},
-        "IsolationForest": dict.fromkeys(("ALOI", "keel/wine", "keel/glass"), 0.7)
-        | {"campaign": 0.8},
+        "ALTBI": {"ALOI": 0.6, "campaign": 0.9, "keel/wine": 0.8, "keel/glass": 0.8},
+        "IsolationForest": {"campaign": 0.8}
+        | dict.fromkeys(("ALOI", "keel/wine", "keel/glass"), 0.7),
         "kNN": {"ALOI": 0.9, "campaign": 0.5, "keel/wine": 0.6, "keel/glass": 0.6},
-        "variant": {"ALOI": 0.7, "campaign": 0.9},
     }
-    rows = [
-        (f"{family}:{task}", family, detector, seed, value + task / 10 + seed / 10)
+    runs = pd.DataFrame(
+        {
+            "suite": "KEEL" if family.startswith("keel") else "ADBench",
+            "family": family,
+            "task": f"{family}:{task}",
+            "detector": detector,
+            "auroc": value + task / 10 + seed / 10,
+        }
         for detector, by_family in values.items()
         for family, value in by_family.items()
         for task in range(2 if family == "keel/wine" else 1)
         for seed in ((0,) if detector == "kNN" else (-1, 0, 1))
-    ]
-    frame = pd.DataFrame(rows, columns=["file", "dataset", "detector", "seed", "auroc"])
-    return frame.assign(auprc=0.5)
+    )
+    runs.loc[len(runs)] = ["ADBench", "cardio", "cardio", "kNN", 1.0]
+    return summary.family_means(runs.assign(auprc=0.5, flagged=np.nan, seconds=1.0))
 
 
-def test_the_interval_is_that_of_a_mean_over_sources():
+def test_the_interval_is_that_of_a_mean_over_families():
     values = np.random.default_rng(0).normal(0.1, 0.02, size=400)
     error = 1.96 * values.std() / 20
     expected = values.mean() - error, values.mean() + error
@@ -37,38 +45,39 @@ def test_the_interval_is_that_of_a_mean_over_sources():
     assert summary.interval(np.full(4, 0.25)) == (0.25, 0.25)
 
 
-def test_expectations_are_told_for_both_halves_and_suites():
-    found = summary.against(results(), "default")
-    means, gains = (table.set_index("data") for table in found)
-    assert means["number"].tolist() == [2, 2, 4, 2, 2]
-    assert means.loc["KEEL, families", "AUROC, kNN"] == "0.625"
-    half = "confirming half of the sources"
-    assert means.index[0] == half
-    assert means.loc[half, "AUROC, ALTBI"] == "0.875"
-    assert gains.loc[half, "AUROC"] == "+0.1000"
-    assert gains.loc[half, "better than IsolationForest"] == "2 of 2"
-    worst = gains.loc["all sources", "worst against the better reference"]
-    assert worst == "aloi -0.300"
-
-
-def test_every_source_is_listed_with_its_half():
-    table = summary.by_source(results(), "default").set_index("source")
-    assert table["half"].to_dict() == {
-        "aloi": "chosen on",
-        "campaign": "confirmed on",
-        "glass": "chosen on",
-        "wine": "confirmed on",
-    }
-    assert table.loc["wine", "AUROC, ALTBI"] == "0.850"
-
-
-def test_variants_are_compared_where_they_have_results():
-    rows = summary.differences(results(), ["variant"], "default").to_dict("records")
-    assert [(row["sources"], row["number"], row["AUROC"]) for row in rows] == [
-        ("all", 2, "+0.0500"),
-        ("chosen on", 1, "+0.1000"),
-        ("confirmed on", 1, "+0.0000"),
+def test_families_are_averaged_over_suites_and_halves(means):
+    table = summary.levels(means).set_index("AUROC / AUPRC")
+    assert table.columns.tolist() == [
+        "all (4)",
+        "choosing half (2)",
+        "confirming half (2)",
+        "ADBench (2)",
+        "KEEL (2)",
+        "CPU seconds",
     ]
+    assert table.index.tolist() == ["ALTBI", "IsolationForest", "kNN"]
+    assert table.loc["ALTBI", "confirming half (2)"] == "0.875 / 0.500"
+    assert table.loc["kNN", "KEEL (2)"] == "0.625 / 0.500"
+
+
+def test_leads_over_the_reference_have_intervals(means):
+    table = summary.differences(means, "IsolationForest")
+    table = table.set_index(["data", "detector"])
+    lead = table.loc["confirming half", "ALTBI"]
+    assert lead["AUROC"] == "+0.100 (+0.100 to +0.100)"
+    assert lead["families ahead"] == lead["families"] == 2
+    assert table.loc["all", "kNN"]["families ahead"] == 1
+
+
+def test_every_family_is_listed_with_its_half(means):
+    table = summary.by_family(means).set_index("family")
+    assert table["half"].to_dict() == {
+        "ALOI": "choosing half",
+        "campaign": "confirming half",
+        "keel/glass": "choosing half",
+        "keel/wine": "confirming half",
+    }
+    assert table.loc["keel/wine", "AUROC, ALTBI"] == 0.85
 
 
 def test_neighbours_are_others_on_standardised_columns():
@@ -78,20 +87,95 @@ def test_neighbours_are_others_on_standardised_columns():
     np.testing.assert_allclose(
         -detector.training_scores_, np.array([1, 1, 0, 8, 0]) * unit
     )
+    np.testing.assert_allclose(
+        -detector.score_samples(X + np.array([5, 5000]))[3], 5 * unit
+    )
 
 
-def test_the_command_resumes_and_compares_a_variant(tmp_path, monkeypatch, table):
+def test_clean_training_data_and_new_inliers_are_halves(table, is_outlier):
+    class Recording(StandardisedKNN):
+        def fit(self, X):
+            self.seen = X
+            return super().fit(X)
+
+        def predict(self, X):
+            self.new = X
+            return np.where(np.arange(len(X)) % 4, 1, -1)
+
+    detector = Recording()
+    auroc, _, flagged, _ = measures.clean(detector, table, is_outlier * 1)
+    rows = np.r_[detector.seen, detector.new]
+    assert len(detector.seen) == len(rows) // 2
+    np.testing.assert_array_equal(
+        np.sort(rows, axis=0), np.sort(table[~is_outlier], axis=0)
+    )
+    assert auroc > 0.9
+    assert flagged == pytest.approx(0.25, abs=0.01)
+    assert np.isnan(measures.clean(StandardisedKNN(), table, is_outlier * 1)[2])
+
+
+def test_detectors_that_cannot_be_fitted_are_left_out():
+    good = Detector("good", "sklearn.svm:OneClassSVM", {}, "own")
+    bad = [
+        good._replace(name="value", params={"nu": 2.0}),
+        good._replace(name="module", path="not_here:Detector"),
+    ]
+    found, errors = detectors.usable([good, *bad])
+    assert found == [good]
+    assert "'nu'" in errors["value"]
+    assert "not_here" in errors["module"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, table, is_outlier):
+    """A folder with three tasks of a family of KEEL and two tables of OddBench."""
     monkeypatch.setenv("SKIM_KEEL_HOME", str(tmp_path))
-    y = np.arange(len(table)) >= 285
-    np.savez(tmp_path / "glass__glass0.npz", X=table, y=y)
-    output = tmp_path / "out"
-    variant = "variant=tests.benchmarks.detectors:Good"
-    command = ["accuracy", "--data", "keel/glass", "--detector", variant]
-    told = run_command(*command, "--seeds", 1, "--output", output)
-    assert "variants" in told
-    lines = (output / "results.jsonl").read_text()
-    assert len(lines.splitlines()) == 4
-    run_command(*command, "--seeds", 1, "--output", output)
-    assert (output / "results.jsonl").read_text() == lines
-    expected = pd.read_csv(output / "expected.csv").set_index("data")
-    assert expected.loc["KEEL, families", "AUROC, IsolationForest"] > 0.9
+    monkeypatch.setenv("SKIM_DATA_HOME", str(tmp_path))
+    for i in range(3):
+        np.savez(tmp_path / f"glass__glass{i}.npz", X=table, y=is_outlier)
+    odd = tmp_path / "odd"
+    odd.mkdir()
+    np.savez(odd / "small.npz", X=table[::-1], y=is_outlier[::-1])
+    y = np.arange(11_000) % 1000 == 0
+    np.savez(odd / "large.npz", X=np.zeros((len(y), 1)), y=y)
+    return tmp_path
+
+
+def test_large_tables_are_sampled_or_left_out(folder):
+    def names(part, data=()):
+        return [t.file for t in measures.tables_of(part, data, folder / "odd")]
+
+    glass = ["keel/glass0", "keel/glass1", "keel/glass2"]
+    assert names("contaminated") == [*glass, "oddbench/small", "oddbench/large"]
+    assert names("clean") == [*glass[:2], "oddbench/small"]
+    assert names("clean", ["oddbench/small"]) == ["oddbench/small"]
+    with pytest.raises(ValueError, match=r"'oddbench/smal'.*oddbench/small"):
+        names("clean", ["oddbench/smal"])
+    with pytest.raises(ValueError, match="--oddbench"):
+        measures.tables_of("clean", ["oddbench"], None)
+    (large,) = measures.oddbench_tables(["oddbench/large"], folder / "odd")
+    X, y = measures.load(large)
+    assert len(X) == 10_000
+    assert y.sum() == 11
+
+
+def test_the_command_measures_both_parts_and_resumes(folder):
+    output = folder / "out"
+    parts = ["--part", "contaminated", "--part", "clean"]
+    data = ["--data", "keel/glass0", "--data", "oddbench/small"]
+    command = ["accuracy", *parts, *data, "--oddbench", folder / "odd", "--seeds", 1]
+    told = run_command(*command, "--output", output)
+    assert "contaminated, means" in told
+    runs = [output / f"{part}-runs.csv" for part in parts[1::2]]
+    before = [path.read_text() for path in runs]
+    told = run_command(*command, "--rst", "--output", output)
+    assert ".. csv-table:: clean, differences :header-rows: 1" in told
+    assert [path.read_text() for path in runs] == before
+    for part in parts[1::2]:
+        families = pd.read_csv(output / f"{part}-families.csv")
+        assert families["suite"].tolist() == ["KEEL", "OddBench"]
+        assert (families["AUROC, kNN"] > 0.9).all()
+    clean = pd.read_csv(output / "clean-means.csv").set_index("AUROC / AUPRC")
+    flagged = clean["new inliers flagged"]
+    assert 0 < flagged["ALTBI"] < 0.2
+    assert np.isnan(flagged["kNN"])

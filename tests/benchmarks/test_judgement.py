@@ -9,11 +9,8 @@ import benchmarks.judgement as study
 from benchmarks.judgement import _measures as measures
 from benchmarks.judgement._spoiling import robust_sd, spoil_cells
 from benchmarks.judgement._summary import figures
-from benchmarks.judgement._tables import (
-    sample,
-)
 from skim import ALTBIDetector
-from tests.benchmarks.commands import run_command
+from tests.benchmarks.commands import run_twice
 
 
 def test_one_cell_of_each_chosen_row_is_spoilt():
@@ -27,16 +24,6 @@ def test_one_cell_of_each_chosen_row_is_spoilt():
     np.testing.assert_allclose(distance, 30 * robust_sd(X)[columns])
     _, same = spoil_cells(X, rows, 1000, seed=1)
     np.testing.assert_array_equal(same, columns)
-
-
-def test_samples_keep_the_share_of_outliers_and_some_of_the_rarest():
-    often = np.arange(10_000) % 5 == 0
-    rows = sample(often, 1000)
-    assert len(rows) == len({*rows}) == 1000
-    assert often[rows].sum() == 200
-    seldom = np.arange(10_000) < 12
-    assert seldom[sample(seldom, 1000)].sum() == 10
-    np.testing.assert_array_equal(sample(often[:50], 1000), np.arange(50))
 
 
 def test_the_best_f1_is_that_of_some_threshold():
@@ -76,11 +63,8 @@ def test_the_command_measures_all_parts_once(tmp_path, monkeypatch):
     )
     monkeypatch.setenv("SKIM_DATA_HOME", str(tmp_path))
     output = tmp_path / "out"
-    command = ["judgement", "--data", "keel/task", "--output", output]
-    command += ["--keel", tmp_path]
-    run_command(*command)
-    written = {path: path.read_text() for path in output.iterdir()}
-    assert {path.stem for path in written} == {*study.PARTS, "summary"}
+    run_twice("judgement", "--data", "keel/task", "--keel", tmp_path, output=output)
+    assert {path.stem for path in output.iterdir()} == {*study.PARTS, "summary"}
     now = pd.read_csv(output / "summary.csv").set_index("quantity")["now"]
     for where in ("training", "new"):
         assert now[f"cell at 1000 sd, {where} rows: AUROC"] == 1
@@ -91,5 +75,3 @@ def test_the_command_measures_all_parts_once(tmp_path, monkeypatch):
     assert now["flagged of clean data, mean"] < 0.1
     assert now["10% planted, cluster: flagged"] > 0.05
     assert abs(now["10% of the cells missing: AUROC lost"]) < 0.1
-    run_command(*command)
-    assert {path: path.read_text() for path in output.iterdir()} == written

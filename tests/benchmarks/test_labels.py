@@ -5,8 +5,8 @@ import pytest
 
 from benchmarks.labels import _methods as methods
 from benchmarks.labels._protocol import Exam
-from skim import IMBoostDetector
-from tests.benchmarks.commands import run_command
+from skim import ALTBIDetector, IMBoostDetector
+from tests.benchmarks.commands import run_twice
 
 
 @pytest.fixture
@@ -17,11 +17,9 @@ def exam(table, is_outlier):
 @pytest.fixture
 def quick(monkeypatch):
     """Makes the detectors of the study quick."""
-    settings = {"epochs": 5, "n_estimators": 1}
+    detector = ALTBIDetector(epochs=5, n_estimators=1, random_state=0)
     monkeypatch.setattr(
-        methods,
-        "IMBoostDetector",
-        lambda **params: IMBoostDetector(**(settings | params)),
+        methods, "IMBoostDetector", lambda **params: IMBoostDetector(detector, **params)
     )
 
 
@@ -62,10 +60,6 @@ def test_all_methods_ask_about_one_half_only(exam, quick, monkeypatch):
 
 def test_the_command_resumes_where_it_stopped(own_data, tmp_path, quick):
     output = tmp_path / "labels.csv"
-    command = ["labels", "--data", own_data[0], "--seeds", 1, "--output", output]
-    text = run_command(*command, "--group", "networks")
-    assert "forest + score" in text
-    before = output.read_text()
-    assert before.count("IMBoost (random)") == 5
-    run_command(*command, "--group", "networks")
-    assert output.read_text() == before
+    command = ["labels", "--data", own_data[0], "--seeds", 1, "--group", "networks"]
+    assert "forest + score" in run_twice(*command, output=output)
+    assert output.read_text().count("IMBoost (random)") == 5

@@ -126,7 +126,7 @@ def test_a_package_that_is_missing_when_a_study_runs_is_named(tmp_path):
         ("transformers", "vit"),
         ("tabpfn", "tabpfn"),
         ("vega_datasets", "tables"),
-        ("playwright", "test"),
+        ("playwright", "browser"),
         ("colour", None),
     ],
 )
@@ -153,7 +153,7 @@ def test_commands_in_the_documentation_exist():
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("accuracy", ["--data", "--detector"]),
+        ("accuracy", ["--part", "--data", "--detector"]),
         ("judgement", ["--data", "--part"]),
         ("scale", ["--step", "--data"]),
         ("images", ["--data", "--method", "--representation"]),

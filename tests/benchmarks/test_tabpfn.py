@@ -7,7 +7,7 @@ import pytest
 from benchmarks import tabpfn as study
 from benchmarks._shared.representations import VALUES
 from benchmarks.tabpfn import DATA, STUDY
-from tests.benchmarks.commands import run_command
+from tests.benchmarks.commands import run_twice
 from tests.embedding.tabpfn_checkpoints import save_tiny_checkpoint
 
 
@@ -32,10 +32,6 @@ def test_a_run_is_kept_and_not_repeated(tmp_path, monkeypatch, short_training):
     study.load.cache_clear()
     output = tmp_path / "results.csv"
     arguments = ["tabpfn", "--data", "yeast", "--method", "ALTBI", "--seeds", 1]
-    arguments += ["--column", "raw", "--column", "+TabPFN", "--output", output]
-    run_command(*arguments)
-    first = output.read_text()
-    assert [line.split(",")[2] for line in first.splitlines()[1:]] == ["raw", "TabPFN"]
-    run_command(*arguments)
-    assert output.read_text() == first
+    run_twice(*arguments, "--column", "raw", "--column", "+TabPFN", output=output)
+    assert pd.read_csv(output)["representation"].tolist() == ["raw", "TabPFN"]
     study.load.cache_clear()

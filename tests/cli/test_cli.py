@@ -17,13 +17,13 @@ import pytest
 import sklearn
 import skops.io
 from bs4 import BeautifulSoup
-from skim._reasons import row_reasons
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from typer.testing import CliRunner
 
 import skim
 from skim import IMAutoencoderDetector
+from skim._model._reasons import row_reasons
 from skim.cli import _work
 from skim.cli._app import app
 from skim.cli._model_file import TRUSTED

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pandas as pd
-from skim._reasons import row_reasons
+
+from skim._model._reasons import row_reasons
 
 
 def cells(*rows):

@@ -11,7 +11,7 @@ import skops.io
 from sklearn.pipeline import make_pipeline
 
 import skim
-from skim import IMBoostDetector
+from skim import ALTBIDetector, IMBoostDetector
 from skim.cli import _work
 from skim.cli._labels import Labels
 from skim.cli._model_file import TRUSTED, load_model, save_model
@@ -47,11 +47,15 @@ def folder(orders, tmp_path, monkeypatch):
     monkeypatch.setattr(
         _work,
         "new_model",
-        lambda *args, **kwargs: new_model(*args, **kwargs).set_params(
-            detector__epochs=EPOCHS
-        ),
+        lambda *args, **kwargs: shortened(new_model(*args, **kwargs)),
     )
     return tmp_path
+
+
+def shortened(model):
+    """Return a model with fewer epochs, of the detector or of the one it has."""
+    inner = "detector__" if isinstance(model[-1], IMBoostDetector) else ""
+    return model.set_params(**{f"detector__{inner}epochs": EPOCHS})
 
 
 def review(folder, answers, *options):
@@ -212,8 +216,8 @@ def test_a_fit_that_fails_loses_no_answer(folder, monkeypatch):
 
 def test_fits_follow_the_labels(orders):
     features = TableEncoder().fit_transform(orders)
-    detector = IMBoostDetector(epochs=EPOCHS, warm_start=True, random_state=0)
-    detector.fit(features)
+    base = ALTBIDetector(epochs=EPOCHS, random_state=0)
+    detector = IMBoostDetector(base, random_state=0).fit(features)
     labels = np.full(80, np.nan)
     with Refits(detector, features) as refits:
         labels[: EVERY - 1] = 0
@@ -228,7 +232,7 @@ def test_fits_follow_the_labels(orders):
         assert detector.labels_ is None
         labels[78] = 1
         refits.finish(labels)
-        alone = IMBoostDetector(epochs=EPOCHS, random_state=0)
+        alone = IMBoostDetector(base, random_state=0)
         alone.fit(features, labels=labels)
         np.testing.assert_array_equal(
             refits.newest.training_scores_, alone.training_scores_
@@ -284,7 +288,8 @@ def test_detect_learns_from_labels(labelled, orders):
     labels[[0, 10, 20, 30, 40, 50]] = 0
     labels[[70, 75]] = 1
     with sklearn.config_context(enable_metadata_routing=True):
-        detector = IMBoostDetector(epochs=EPOCHS, random_state=0)
+        base = ALTBIDetector(epochs=EPOCHS, random_state=0)
+        detector = IMBoostDetector(base, random_state=0)
         detector.set_fit_request(labels=True)
         model = make_pipeline(TableEncoder(), detector).fit(orders, labels=labels)
     np.testing.assert_allclose(found["loss"], -model.score_samples(orders), atol=1e-6)
@@ -361,7 +366,9 @@ def test_models_with_labels_are_saved_and_loaded(orders, tmp_path):
     labels = np.r_[np.zeros(70), np.ones(10)]
     encoder = TableEncoder().fit(orders)
     features = encoder.transform(orders)
-    detector = IMBoostDetector(epochs=1, random_state=0).fit(features, labels=labels)
+    detector = IMBoostDetector(ALTBIDetector(epochs=1), random_state=0).fit(
+        features, labels=labels
+    )
     path = tmp_path / "model.skops"
     save_model(make_pipeline(encoder, detector), path)
     assert set(skops.io.get_untrusted_types(file=path)) <= set(TRUSTED)

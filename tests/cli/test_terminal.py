@@ -2,12 +2,14 @@
 
 import os
 import re
-import subprocess
-import sys
+from contextlib import redirect_stdout, suppress
+from threading import Thread
 
 import numpy as np
 import pandas as pd
 import pytest
+
+from skim.cli._app import app
 
 pty = pytest.importorskip("pty", reason="terminals of Unix")
 
@@ -34,34 +36,37 @@ def table(tmp_path_factory):
     return path
 
 
-def on_terminal(*arguments, columns=120):
-    """Run a command with standard output on a terminal; return what appears there."""
-    command = [sys.executable, "-m", "skim", *map(str, arguments)]
-    environment = os.environ | {"COLUMNS": str(columns), "TERM": "xterm-256color"}
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        command, stdout=theirs, stderr=subprocess.PIPE, env=environment
-    ) as process:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                part = os.read(ours, 65536)
-            except OSError:  # the other end was closed
-                break
-            if not part:
-                break
-            shown += part
-        messages = process.stderr.read().decode()
-    os.close(ours)
-    assert process.returncode == 0, messages
-    return shown.decode().replace("\r\n", "\n"), messages
+@pytest.fixture
+def on_terminal(monkeypatch, capfd):
+    """Runs a command with standard output on a terminal; returns what appears there."""
+
+    def on_terminal(*arguments, columns=120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("TERM", "xterm-256color")
+        ours, theirs = pty.openpty()
+        shown = []
+        reader = Thread(target=read_all, args=(ours, shown))
+        reader.start()
+        with os.fdopen(theirs, "w") as terminal, redirect_stdout(terminal):
+            app([str(argument) for argument in arguments], standalone_mode=False)
+        reader.join()
+        os.close(ours)
+        return b"".join(shown).decode().replace("\r\n", "\n"), capfd.readouterr().err
+
+    return on_terminal
+
+
+def read_all(terminal, parts):
+    """Read until the other end is closed."""
+    with suppress(OSError):
+        while part := os.read(terminal, 65536):
+            parts.append(part)
 
 
 QUICK = ["--detector", "im-autoencoder"]
 
 
-def test_the_strangest_rows_are_shown_with_their_cells_marked(table):
+def test_the_strangest_rows_are_shown_with_their_cells_marked(on_terminal, table):
     raw, messages = on_terminal("detect", table, *QUICK)
     shown = STYLES.sub("", raw)
     header, first, *_ = shown.splitlines()
@@ -75,7 +80,9 @@ def test_the_strangest_rows_are_shown_with_their_cells_marked(table):
     assert "are outliers" in messages or "is an outlier" in messages
 
 
-def test_control_characters_in_the_data_do_not_reach_the_terminal(table, tmp_path):
+def test_control_characters_in_the_data_do_not_reach_the_terminal(
+    on_terminal, table, tmp_path
+):
     path = tmp_path / "weather.csv"
     path.write_text(table.read_text().replace("cloudy", "\x1b[2Jpink", 1))
     raw, _ = on_terminal("detect", path, *QUICK)
@@ -83,7 +90,7 @@ def test_control_characters_in_the_data_do_not_reach_the_terminal(table, tmp_pat
     assert "\x1b[2J" not in raw
 
 
-def test_only_reasons_are_shown_where_there_is_no_room(table):
+def test_only_reasons_are_shown_where_there_is_no_room(on_terminal, table):
     raw, _ = on_terminal("detect", table, *QUICK, "--top", 3, columns=70)
     shown = STYLES.sub("", raw)
     header, first, *_ = shown.splitlines()
@@ -93,7 +100,9 @@ def test_only_reasons_are_shown_where_there_is_no_room(table):
     assert len(re.findall(r"^ *\d+  station \d", shown, flags=re.MULTILINE)) == 3
 
 
-def test_a_file_holds_all_rows_and_the_terminal_the_strangest(table, tmp_path):
+def test_a_file_holds_all_rows_and_the_terminal_the_strangest(
+    on_terminal, table, tmp_path
+):
     path = tmp_path / "found.csv"
     raw, messages = on_terminal("detect", table, *QUICK, "-o", path)
     assert len(pd.read_csv(path)) == 300
@@ -107,14 +116,14 @@ def test_a_file_holds_all_rows_and_the_terminal_the_strangest(table, tmp_path):
     assert again == messages == ""
 
 
-def test_a_dash_writes_csv_even_to_a_terminal(table):
+def test_a_dash_writes_csv_even_to_a_terminal(on_terminal, table):
     shown, _ = on_terminal("detect", table, *QUICK, "-o", "-", "--top", 2, "-q")
     header, first, _ = shown.splitlines()
     assert header == "row,station,loss,probability,outlier,reasons"
     assert first.startswith('42,"station 041",')
 
 
-def test_new_rows_are_shown_as_well(table, tmp_path):
+def test_new_rows_are_shown_as_well(on_terminal, table, tmp_path):
     save = ["--save", tmp_path / "model.skops", "-o", os.devnull, "--quiet"]
     on_terminal("detect", table, *QUICK, *save)
     model = ["--model", tmp_path / "model.skops", "--top", 1]

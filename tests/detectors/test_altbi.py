@@ -4,29 +4,33 @@ from sklearn.metrics import roc_auc_score
 
 from skim import ALTBIDetector
 from skim._utils import hidden_and_latent_widths
+from skim.networks import VAEConfig
+from skim.schedules import ALTBISchedule
 
 
 def test_paper_settings_are_the_published_recipe():
     detector = ALTBIDetector.paper()
-    assert (detector.n_estimators, detector.n_importance) == (1, 50)
-    assert (detector.epochs, detector.updates_per_epoch) == (90, 5)
-    assert detector._snapshot_epochs(90) == list(range(72, 91))
-    sizes = [detector._batch_size_of(epoch) for epoch in range(1, 91)]
-    expected = [128] * 10 + [int(128 * 1.03**k) for k in range(80)]
-    assert sizes == expected
+    schedule, network = detector.schedule, detector.network
+    assert (detector.n_estimators, network.n_importance) == (1, 50)
+    assert (network.scaling, network.n_components) == ("minmax", None)
+    assert (detector.epochs, schedule.updates_per_epoch) == (90, 5)
+    assert schedule.late_epochs(90) == list(range(72, 91))
+    assert schedule.normalize_losses
+    sizes = [schedule.batch_size_of(epoch) for epoch in range(1, 91)]
+    assert sizes == [128] * 10 + [int(128 * 1.03**k) for k in range(80)]
     assert sum(sizes) * 5 == pytest.approx(212_000, rel=0.01)
 
 
 def test_batches_are_capped():
-    sizes = {ALTBIDetector(max_batch_size=200)._batch_size_of(e) for e in range(1, 91)}
-    assert max(sizes) == 200
-    assert ALTBIDetector(batch_growth=9.0)._batch_size_of(10**9) == 256
-    assert ALTBIDetector(batch_growth=1.0)._batch_size_of(10**9) == 128
+    schedule = ALTBISchedule(max_batch_size=200)
+    assert max(schedule.batch_size_of(e) for e in range(1, 91)) == 200
+    assert ALTBISchedule(batch_growth=9.0).batch_size_of(10**9) == 256
+    assert ALTBISchedule(batch_growth=1.0).batch_size_of(10**9) == 128
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 7, 90, 300])
 def test_snapshots_are_evenly_spaced_and_end_with_the_run(epochs):
-    kept = ALTBIDetector()._snapshot_epochs(epochs)
+    kept = ALTBISchedule().late_epochs(epochs)
     assert kept[-1] == epochs
     assert kept[0] >= 1
     assert 1 <= len(kept) <= 11
@@ -36,14 +40,17 @@ def test_snapshots_are_evenly_spaced_and_end_with_the_run(epochs):
 
 
 def test_snapshots_do_not_depend_on_later_epochs(table):
-    short = ALTBIDetector(epochs=8, n_snapshots=1, random_state=0).fit(table)
-    long = ALTBIDetector(epochs=12, burn_in=7 / 12, n_snapshots=5, random_state=0)
-    assert np.array_equal(long.fit(table).weights_[0], short.weights_[0])
+    one, late = ALTBISchedule(n_snapshots=1), ALTBISchedule(burn_in=7 / 12)
+    short = ALTBIDetector(epochs=8, schedule=one, random_state=0).fit(table)
+    long = ALTBIDetector(epochs=12, schedule=late, random_state=0).fit(table)
+    assert (short.best_epoch_, long.snapshot_epochs_[0]) == (8, 8)
+    assert np.array_equal(long.weights_[0], short.weights_[0])
 
 
 def test_normalized_scores_of_one_snapshot_fill_the_unit_interval(table):
+    schedule = ALTBISchedule(n_snapshots=1, normalize_losses=True)
     detector = ALTBIDetector(
-        epochs=12, n_estimators=1, n_snapshots=1, normalize_losses=True, random_state=0
+        epochs=12, n_estimators=1, schedule=schedule, random_state=0
     ).fit(table)
     assert detector.training_scores_.max() == 0
     assert detector.training_scores_.min() == -1
@@ -51,12 +58,17 @@ def test_normalized_scores_of_one_snapshot_fill_the_unit_interval(table):
 
 def test_truncation_ignores_the_worst_rows(table, is_outlier):
     def final_loss_of_outliers(keep_quantile):
-        detector = ALTBIDetector(
-            epochs=90, keep_quantile=keep_quantile, random_state=0
-        ).fit(table)
-        return -detector.training_scores_[is_outlier].mean()
+        schedule = ALTBISchedule(keep_quantile=keep_quantile)
+        detector = ALTBIDetector(epochs=90, schedule=schedule, random_state=0)
+        return -detector.fit(table).training_scores_[is_outlier].mean()
 
     assert final_loss_of_outliers(0.9) > final_loss_of_outliers(1.0)
+
+
+@pytest.mark.parametrize(("n_rows", "n_members"), [(499, 10), (500, 5)])
+def test_small_tables_get_more_members(n_rows, n_members):
+    X = np.random.default_rng(0).normal(size=(n_rows, 2))
+    assert ALTBIDetector(epochs=1).fit(X).weights_.shape[1] == n_members
 
 
 @pytest.mark.parametrize(
@@ -78,8 +90,10 @@ def test_widths_are_the_published_ones(n_features, widths):
     assert hidden_and_latent_widths(n_features, 512) == widths
 
 
-def test_widths_can_be_limited():
+def test_widths_can_be_limited(table):
     assert hidden_and_latent_widths(2000, 64) == (64, 32, 16)
+    narrow = ALTBIDetector(epochs=1, network=VAEConfig(max_width=8)).fit(table)
+    assert narrow.weights_.size < ALTBIDetector(epochs=1).fit(table).weights_.size
 
 
 @pytest.mark.parametrize("name", ["43_WDBC", "42_WBC", "4_breastw", "38_thyroid"])

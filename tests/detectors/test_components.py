@@ -2,13 +2,14 @@ import pickle
 
 import numpy as np
 import pytest
-from skim._detectors._components import ComponentScaler
-from skim._detectors._scaling import InputScaler
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 
-from skim import ALTBIDetector, ODIMDetector
+from skim import ALTBIDetector
+from skim._model._components import ComponentScaler
+from skim._model._scaling import InputScaler
+from skim.networks import VAEConfig
 
 N_FACTORS = 8
 
@@ -35,24 +36,19 @@ def scaler(n_components=20):
 
 
 def test_wide_tables_are_reduced_and_others_are_not(fitted):
-    assert isinstance(fitted._scaler, ComponentScaler)
-    assert len(fitted._scaler.components_) == len(X) // 3
+    assert isinstance(fitted.model_.scaler, ComponentScaler)
+    assert len(fitted.model_.scaler.components_) == len(X) // 3
     narrow = ALTBIDetector(**QUICK).fit(X[:, :100])
-    assert type(narrow._scaler) is InputScaler
-    whole = ALTBIDetector(n_components=None, **QUICK).fit(X)
-    assert type(whole._scaler) is InputScaler
-
-
-@pytest.mark.parametrize("detector", [ALTBIDetector, ODIMDetector])
-def test_the_papers_settings_reduce_nothing(detector):
-    assert detector.paper().n_components is None
+    assert type(narrow.model_.scaler) is InputScaler
+    whole = ALTBIDetector(network=VAEConfig(n_components=None), **QUICK).fit(X)
+    assert type(whole.model_.scaler) is InputScaler
 
 
 def test_the_number_of_components_can_be_chosen_for_any_table():
-    detector = ALTBIDetector(n_components=5, **QUICK).fit(X[:, :30])
-    assert detector._scaler.components_.shape == (5, 30)
-    many = ALTBIDetector(n_components=1000, **QUICK).fit(X[:, :30])
-    assert many._scaler.components_.shape == (30, 30)
+    for n_components, n_found in ((5, 5), (1000, 30)):
+        network = VAEConfig(n_components=n_components)
+        detector = ALTBIDetector(network=network, **QUICK).fit(X[:, :30])
+        assert detector.model_.scaler.components_.shape == (n_found, 30)
 
 
 def test_components_are_those_of_scikit_learn():
@@ -66,7 +62,7 @@ def test_components_are_those_of_scikit_learn():
 
 def test_what_lies_outside_the_components_counts(fitted):
     rng = np.random.default_rng(2)
-    components = fitted._scaler.components_
+    components = fitted.model_.scaler.components_
     direction = rng.normal(size=X.shape[1])
     direction -= direction @ components.T @ components
     new = wide_rows(50, seed=3)
@@ -150,14 +146,10 @@ def test_contributions_add_up_and_name_the_columns(fitted):
     new[0, odd] += 8 * X.std(axis=0)[odd]
     contributions = fitted.explain(new)
     rest = -fitted.score_samples(new) - contributions.sum(axis=1)
-    inputs = fitted._scaler.transform(new)
-    terms = fitted._contributions(inputs)
-    far = fitted._scaler.scale(new).far
-    lost = np.zeros(len(new))
-    if far is not None:
-        np.add.at(lost, far[0], far[2])
-    expected = -fitted.score_samples(new) - terms.sum(axis=1) - lost
-    np.testing.assert_allclose(rest, expected, atol=1e-6)
+    # Nothing but what the latent code adds to the losses of the networks.
+    model = fitted.model_
+    losses, terms = model._losses_and_terms(model.scaler.transform(new))
+    np.testing.assert_allclose(rest, losses - terms.sum(axis=1), atol=1e-6)
     relative = fitted.explain(new[:1], relative=True)[0]
     assert set(np.argsort(-relative)[:3]) == set(odd)
     missing = new.copy()
@@ -166,19 +158,10 @@ def test_contributions_add_up_and_name_the_columns(fitted):
     np.testing.assert_allclose(relative[odd], 0.0, atol=1e-9)
 
 
-def test_parts_keep_the_components_of_the_first():
-    parts = ALTBIDetector(random_state=0)
-    parts.partial_fit(X)
-    first = parts._scaler.components_
-    parts.partial_fit(wide_rows(90, seed=10) * 2)
-    assert parts._scaler.components_ is first
-    assert np.isfinite(parts.score_samples(X)).all()
-
-
-def test_copies_and_stages_score_alike(fitted):
+def test_copies_and_stored_snapshots_score_alike(fitted):
     restored = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(restored.score_samples(X), fitted.training_scores_)
-    staged = clone(fitted).set_params(store_stages=True).fit(X)
+    staged = clone(fitted).set_params(store_snapshots=True).fit(X)
     *_, last = staged.staged_score_samples(X)
     assert np.array_equal(last, fitted.training_scores_)
 

@@ -47,9 +47,8 @@ def test_no_steps_changes_nothing():
     assert weights.tolist() == [1.0, 1.0]
 
 
-def test_detectors_warm_up_when_asked(quick, table):
-    plain = quick().fit(table)
-    warm = quick(ema_steps=5, ema_decay=0.9).fit(table)
+def test_detectors_warm_up_when_asked(quick, fitted, table):
+    plain, warm = fitted, quick(ema_steps=5).fit(table)
     assert not np.array_equal(plain.training_scores_, warm.training_scores_)
     assert len(warm.history_["update"]) > 0
     assert warm.history_["update"][0] == plain.history_["update"][0]

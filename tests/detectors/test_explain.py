@@ -2,7 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skim import ALTBIDetector, IMAutoencoderDetector
+from skim import ALTBIDetector
+from skim.networks import VAEConfig
+from skim.schedules import ALTBISchedule
 
 
 @pytest.fixture
@@ -20,18 +22,12 @@ def test_contributions_name_the_column_that_is_odd(quick, odd_column):
     assert contributions[0].argmax() == 3
 
 
-def test_autoencoder_contributions_sum_to_the_loss(odd_column):
-    detector = IMAutoencoderDetector(epochs=5, random_state=0).fit(odd_column)
-    np.testing.assert_allclose(
-        detector.explain(odd_column).sum(axis=1), -detector.training_scores_, rtol=1e-5
-    )
-
-
 @pytest.mark.parametrize("n_importance", [1, 10])
 def test_vae_contributions_sum_to_the_loss_up_to_the_latent_term(
     odd_column, n_importance
 ):
-    detector = ALTBIDetector(epochs=30, n_importance=n_importance, random_state=0)
+    network = VAEConfig(n_importance=n_importance)
+    detector = ALTBIDetector(epochs=30, network=network, random_state=0)
     detector.fit(odd_column)
     losses = -detector.training_scores_
     latent = losses - detector.explain(odd_column).sum(axis=1)
@@ -42,7 +38,8 @@ def test_vae_contributions_sum_to_the_loss_up_to_the_latent_term(
 
 
 def test_normalized_losses_explain_on_the_scale_of_the_score(odd_column):
-    detector = ALTBIDetector(epochs=30, normalize_losses=True, random_state=0)
+    schedule = ALTBISchedule(normalize_losses=True)
+    detector = ALTBIDetector(epochs=30, schedule=schedule, random_state=0)
     detector.fit(odd_column)
     contributions = detector.explain(odd_column)
     assert (
@@ -52,18 +49,17 @@ def test_normalized_losses_explain_on_the_scale_of_the_score(odd_column):
     assert np.ptp(contributions[1:].sum(axis=1)) < 2
 
 
-def test_relative_contributions_are_zero_on_average(quick, table):
-    detector = quick().fit(table)
-    mean = detector.explain(table, relative=True).mean(axis=0)
+def test_relative_contributions_are_zero_on_average(fitted, table):
+    mean = fitted.explain(table, relative=True).mean(axis=0)
     np.testing.assert_allclose(mean, 0, atol=1e-8)
 
 
-def test_as_frame_keeps_index_and_columns(quick, table):
+def test_as_frame_keeps_index_and_columns(quick, fitted, table):
     frame = pd.DataFrame(
         table, columns=list("abcdef"), index=[f"row {i}" for i in range(300)]
     )
     explained = quick().fit(frame).explain(frame.iloc[5:8], as_frame=True)
     assert list(explained.columns) == list("abcdef")
     assert list(explained.index) == ["row 5", "row 6", "row 7"]
-    plain = quick().fit(table).explain(table[:2], as_frame=True)
+    plain = fitted.explain(table[:2], as_frame=True)
     assert list(plain.columns) == [f"x{j}" for j in range(6)]

@@ -2,13 +2,20 @@ import numpy as np
 import pytest
 
 from skim import ODIMDetector
+from skim.schedules import ODIMSchedule
+
+
+def patient(updates, **params):
+    schedule = ODIMSchedule(patience_updates=updates)
+    return ODIMDetector(schedule=schedule, random_state=0, **params)
 
 
 def test_paper_settings_are_the_published_recipe():
     detector = ODIMDetector.paper()
-    assert (detector.n_estimators, detector.n_importance) == (10, 50)
-    assert (detector.batch_size, detector.patience_updates) == (64, 100)
-    assert detector.scaling == "minmax"
+    assert (detector.n_estimators, detector.network.n_importance) == (10, 50)
+    assert (detector.network.scaling, detector.network.n_components) == ("minmax", None)
+    schedule = detector.schedule
+    assert (schedule.batch_size, schedule.patience_updates) == (64, 100)
 
 
 @pytest.mark.parametrize(
@@ -22,10 +29,11 @@ def test_checks_come_every_ten_updates_or_once_per_epoch(n_rows, check_every):
     per_epoch = max(n_rows // 64, 1)
     in_epoch = (updates - 1) % per_epoch + 1
     assert (in_epoch % check_every == 0).all()
+    assert (detector.history_["batch_size"] == min(64, n_rows)).all()
 
 
 def test_members_stop_after_their_patience(table, capsys):
-    detector = ODIMDetector(patience_updates=20, random_state=0, verbose=1).fit(table)
+    detector = patient(20, verbose=1).fit(table)
     reason = "(no member improved; patience_updates=20)\n"
     assert capsys.readouterr().err.endswith(reason)
     last = detector.history_["update"][-1]
@@ -34,8 +42,7 @@ def test_members_stop_after_their_patience(table, capsys):
 
 
 def test_more_patience_never_ends_on_a_worse_separation(table):
-    one = ODIMDetector(n_estimators=1, patience_updates=10, random_state=0).fit(table)
-    two = ODIMDetector(n_estimators=1, patience_updates=100, random_state=0).fit(table)
+    one, two = (patient(n, n_estimators=1).fit(table) for n in (10, 100))
     assert two.history_["criterion"].max() >= one.history_["criterion"].max()
     assert two.best_updates_ > one.best_updates_
 

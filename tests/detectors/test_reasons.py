@@ -52,9 +52,8 @@ def test_reasons_tell_what_explain_and_the_data_tell(quick, table, scaling):
     assert is_beyond.all()
 
 
-def test_cells_outside_of_their_range_come_first(quick, table):
-    detector = quick().fit(table)
-    reasons = detector.reasons(table, n_reasons=None)
+def test_cells_outside_of_their_range_come_first(fitted, table):
+    reasons = fitted.reasons(table, n_reasons=None)
     is_outside = reasons["is_outside"].to_numpy().reshape(300, 6)
     assert is_outside.any()
     assert (np.diff(is_outside.astype(int), axis=1) <= 0).all()
@@ -62,16 +61,15 @@ def test_cells_outside_of_their_range_come_first(quick, table):
         assert cells["contribution"].is_monotonic_decreasing
 
 
-def test_the_number_of_reasons_can_be_chosen(quick, table):
-    detector = quick().fit(table)
-    every = detector.reasons(table[:4], n_reasons=None)
-    assert len(detector.reasons(table[:4])) == 12
+def test_the_number_of_reasons_can_be_chosen(fitted, table):
+    every = fitted.reasons(table[:4], n_reasons=None)
+    assert len(fitted.reasons(table[:4])) == 12
     for n_reasons in (1, 2, 6, 100):
-        some = detector.reasons(table[:4], n_reasons=n_reasons)
+        some = fitted.reasons(table[:4], n_reasons=n_reasons)
         assert_array_equal(some["row"].value_counts(), min(n_reasons, 6))
-    assert detector.reasons(table[:4], n_reasons=6).equals(every)
+    assert fitted.reasons(table[:4], n_reasons=6).equals(every)
     first = every.groupby("row").head(1).reset_index(drop=True)
-    assert detector.reasons(table[:4], n_reasons=1).equals(first)
+    assert fitted.reasons(table[:4], n_reasons=1).equals(first)
 
 
 def test_names_of_columns_and_rows_are_kept(quick, table):
@@ -87,13 +85,12 @@ def test_names_of_columns_and_rows_are_kept(quick, table):
     assert_array_equal(reasons["value"], expected)
 
 
-def test_reasons_of_a_row_do_not_depend_on_its_company(quick, table):
+def test_reasons_of_a_row_do_not_depend_on_its_company(fitted, table):
     gappy = table.copy()
     gappy[3, 2] = np.nan
-    detector = quick().fit(table)
-    together = detector.reasons(gappy)
+    together = fitted.reasons(gappy)
     for i in (0, 3, 299):
-        alone = detector.reasons(gappy[[i]])
+        alone = fitted.reasons(gappy[[i]])
         own = together[together["row"] == i]
         assert alone["feature"].tolist() == own["feature"].tolist()
         assert_allclose(alone[NUMBERS], own[NUMBERS], rtol=1e-3, atol=1e-3)

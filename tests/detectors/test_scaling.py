@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from skim._detectors._scaling import InputScaler
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from skim._model._scaling import InputScaler
 
 X = np.random.default_rng(0).normal(size=(40, 3)) * [1, 10, 0.1] + [0, 5, -3]
 NEW = X * 1.5
@@ -43,19 +44,3 @@ def test_columns_that_are_mostly_one_value_keep_their_spread():
     found = InputScaler("squash").fit(rare).transform(rare)
     expected = (np.tanh(StandardScaler().fit_transform(rare) / 3) + 1) / 2
     np.testing.assert_allclose(found, expected, rtol=1e-4)
-
-
-@pytest.mark.parametrize("how", ["squash", "minmax"])
-def test_parts_are_scaled_like_the_whole(how):
-    whole = InputScaler(how).fit(X)
-    parts = InputScaler(how).fit(X[:7]).partial_fit(X[7:8]).partial_fit(X[8:])
-    np.testing.assert_allclose(parts.transform(NEW), whole.transform(NEW), rtol=1e-5)
-
-
-def test_a_constant_part_does_no_harm():
-    scaler = InputScaler("squash").fit(np.full((5, 2), [3.0, 0.0]))
-    scaler.partial_fit(np.full((4, 2), [3.0, 0.0]))
-    scaler.partial_fit(np.array([[1.0, 2.0], [5.0, 4.0]]))
-    every = np.r_[np.full((9, 2), [3.0, 0.0]), [[1.0, 2.0], [5.0, 4.0]]]
-    expected = (np.tanh(StandardScaler().fit_transform(every) / 3) + 1) / 2
-    np.testing.assert_allclose(scaler.transform(every), expected, rtol=1e-4)

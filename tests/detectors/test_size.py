@@ -4,10 +4,14 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import torch
 
 from skim import ALTBIDetector, IMAutoencoderDetector, IMBoostDetector
-from skim._detectors import _base, _components, _scaling
+from skim._detectors import _base
+from skim._model import _components, _scaling
 from skim.inspection import trajectory
+from skim.networks import VAEConfig
+from skim.schedules import ALTBISchedule, ODIMSchedule
 
 
 @pytest.fixture
@@ -40,12 +44,10 @@ def in_small_blocks(monkeypatch):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: quick(store_stages=True),
-        lambda: quick(IMAutoencoderDetector, store_stages=True),
-        lambda: quick(stopping="mass_volume", store_stages=True),
-        lambda: ALTBIDetector.paper(
-            epochs=3, n_importance=2, random_state=0, store_stages=True
-        ),
+        lambda: quick(store_snapshots=True),
+        lambda: quick(IMAutoencoderDetector, store_snapshots=True),
+        lambda: quick(schedule=ODIMSchedule(patience_updates=9), store_snapshots=True),
+        lambda: ALTBIDetector.paper(epochs=3, random_state=0, store_snapshots=True),
     ],
 )
 def test_scores_do_not_depend_on_blocks(monkeypatch, make):
@@ -76,14 +78,6 @@ def test_scaler_learns_the_same_from_blocks(monkeypatch):
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), 1e-12)
 
 
-def test_partial_fit_reads_a_table_in_blocks(monkeypatch):
-    X = table_with_gaps_and_far_cells()
-    whole = quick().partial_fit(X[:400]).partial_fit(X[400:])
-    in_small_blocks(monkeypatch)
-    parts = quick().partial_fit(X[:400]).partial_fit(X[400:])
-    np.testing.assert_allclose(parts.training_scores_, whole.training_scores_, 1e-6)
-
-
 @pytest.mark.parametrize("n_components", [None, "auto"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_no_table_is_copied_as_a_whole(monkeypatch, tmp_path, dtype, n_components):
@@ -99,10 +93,9 @@ def test_no_table_is_copied_as_a_whole(monkeypatch, tmp_path, dtype, n_component
     detector = quick(
         n_estimators=1,
         epochs=2,
-        updates_per_epoch=1,
+        schedule=ALTBISchedule(updates_per_epoch=1),
         stopping=None,
-        max_width=8,
-        n_components=n_components,
+        network=VAEConfig(max_width=8, n_components=n_components),
     )
     tracemalloc.start()
     try:
@@ -126,15 +119,16 @@ def test_a_sample_stands_for_a_large_table(large):
     np.testing.assert_array_equal(quick().fit(large).training_rows_, rows)
     assert not np.array_equal(quick(random_state=1).fit(large).training_rows_, rows)
     # Scaling sees every row.
-    low = 2 * detector._scaler.half_min_
+    low = 2 * detector.model_.scaler.half_min_
     np.testing.assert_array_equal(low, large.min(axis=0))
 
 
 def test_labels_take_all_rows_of_a_large_table(large):
     labels = np.full(len(large), np.nan)
     labels[:60] = np.arange(60) % 50 == 0
-    detector = quick(IMBoostDetector).fit(large, labels=labels)
-    assert detector.training_rows_ is None
+    detector = IMBoostDetector(quick()).fit(large, labels=labels)
+    assert len(detector.training_scores_) == len(large)
+    assert len(detector.detector_.training_rows_) == 500
     np.testing.assert_array_equal(
         detector.score_samples(large), detector.training_scores_
     )
@@ -153,21 +147,6 @@ def test_fit_predict_labels_every_row_of_a_large_table(large):
     np.testing.assert_array_equal(labels, detector.predict(large))
 
 
-def test_a_resumed_run_keeps_its_sample(large):
-    resumed = quick(warm_start=True, random_state=None).fit(large)
-    rows = resumed.training_rows_
-    resumed.set_params(epochs=12).fit(large)
-    np.testing.assert_array_equal(resumed.training_rows_, rows)
-    expected = quick(epochs=12).fit(large).training_scores_
-    resumed = quick(warm_start=True).fit(large).set_params(epochs=12).fit(large)
-    np.testing.assert_array_equal(resumed.training_scores_, expected)
-
-
-def test_partial_fit_after_a_large_table_forgets_its_sample(large):
-    detector = quick().fit(large).partial_fit(large[:100])
-    assert detector.training_rows_ is None
-
-
 def test_trajectory_of_a_large_table_compares_the_labels_of_its_sample(large):
     is_outlier = np.arange(len(large)) % 50 == 0
     path = trajectory(quick(), large, is_outlier, store_losses=True)
@@ -175,18 +154,12 @@ def test_trajectory_of_a_large_table_compares_the_labels_of_its_sample(large):
     assert path.auroc[-1] > 0.6
 
 
-def test_scores_do_not_depend_on_the_number_of_threads(monkeypatch):
+def test_scores_do_not_depend_on_the_number_of_threads():
     X = np.random.default_rng(0).normal(size=(20_000, 4))
     one = quick().fit(X)
+    n_threads = torch.get_num_threads()
     two = quick(n_jobs=2).fit(X)
+    assert torch.get_num_threads() == n_threads
     np.testing.assert_array_equal(two.training_scores_, one.training_scores_)
     np.testing.assert_array_equal(two.weights_, one.weights_)
     np.testing.assert_array_equal(two.explain(X[:15_000]), one.explain(X[:15_000]))
-
-
-def test_a_warm_start_draws_anew_from_a_table_of_another_size(large):
-    detector = quick(warm_start=True, epochs=2).fit(large)
-    for n_rows in (len(large) - 100, len(large), len(large) - 100):
-        detector.set_params(epochs=detector.epochs + 1).fit(large[:n_rows])
-        assert detector.training_rows_.max() < n_rows
-        assert detector.training_rows_.max() > 0.9 * n_rows

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from skim._detectors._scaling import InputScaler
 
+from skim._model._scaling import InputScaler
 from skim._nets._contrastive import contrast, draw_views
 from skim.datasets import make_im_clusters
 from skim.embedding import ContrastiveEmbedder

@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from skim import ALTBIDetector, IMAutoencoderDetector
 from skim.inspection import trajectory
 from skim.metrics import separation
+from skim.schedules import ALTBISchedule
 
 
 def test_a_trajectory_has_the_losses_of_every_epoch(quick, table, is_outlier):
@@ -32,16 +33,17 @@ def test_a_trajectory_has_the_losses_of_every_epoch(quick, table, is_outlier):
 
 
 def test_losses_equal_those_of_a_shorter_fit(table):
-    detector = ALTBIDetector(epochs=4, n_snapshots=1, random_state=0)
+    schedule = ALTBISchedule(n_snapshots=1)
+    detector = ALTBIDetector(epochs=4, schedule=schedule, random_state=0)
     path = trajectory(detector, table, store_losses=True)
     for n_epochs, losses in enumerate(path.losses, start=1):
         shorter = clone(detector).set_params(epochs=n_epochs).fit(table)
         np.testing.assert_allclose(losses, -shorter.training_scores_, rtol=1e-5)
 
 
-def test_watching_changes_nothing(quick, table):
-    watched = trajectory(quick(), table).detector.training_scores_
-    np.testing.assert_array_equal(watched, quick().fit(table).training_scores_)
+def test_recording_changes_nothing(quick, fitted, table):
+    recorded = trajectory(quick(), table).detector.training_scores_
+    np.testing.assert_array_equal(recorded, fitted.training_scores_)
 
 
 def test_the_given_detector_is_not_fitted(table):

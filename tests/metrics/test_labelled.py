@@ -42,7 +42,7 @@ def test_sample_weights_count(metric, scores, is_outlier):
 
 @pytest.mark.parametrize("labels", [[0, 0, 0], [1, 1, 1], [-1, -1, -1]])
 def test_one_class_is_refused_with_advice(labels):
-    with pytest.raises(ValueError, match=r"one class only.*OutlierKFold"):
+    with pytest.raises(ValueError, match=r"one class only.*StratifiedKFold"):
         outlier_roc_auc_score(labels, [1.0, 2.0, 3.0])
 
 

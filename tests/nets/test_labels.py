@@ -6,6 +6,7 @@ import torch
 
 from skim._nets import Adam, LabelledRows, Run, VAEShape, compute
 from skim._nets._labels import CUBO_ORDER
+from tests.nets.test_gradients import linear_layers
 
 N_MEMBERS, N_FEATURES = 2, 5
 
@@ -36,15 +37,7 @@ def trained(rows, labels, *, n_updates=60, **weights):
 def test_the_two_bounds_enclose_the_likelihood(rows):
     run = new_run(rows, n_samples=5)
     shape, network = run.network.shape, run.network
-    views = shape.weights.views(network.weights)
-
-    def linear(name, inputs):
-        out = torch.bmm(views[name], inputs)
-        if f"{name}_bias" in views:
-            bias = views[f"{name}_bias"]
-            out[:, -bias.shape[1] :] += bias
-        return out
-
+    linear = linear_layers(shape, network.weights)
     x = rows.T.expand(N_MEMBERS, -1, -1)
     arguments = linear, network.statistics, x, run.noise
     below = -shape.traced_losses(*arguments)
@@ -75,14 +68,21 @@ def test_labelled_rows_are_not_drawn(rows):
     assert drawn == {tuple(row) for row in rows[1::2].tolist()}
 
 
-def test_without_weight_labels_of_all_rows_change_nothing(rows):
-    plain = new_run(rows)
+def test_where_all_rows_are_labelled_batches_are_drawn_from_all(rows):
     run = new_run(rows)
-    labels = np.ones(60)
     with compute(1):
-        plain.update(16)
-        labelled = LabelledRows(run, rows, labels, inlier_weight=0, outlier_weight=0)
-        run.network.generator.set_state(torch.Generator().manual_seed(0).get_state())
-        labelled.update(run, 16, quantile=1.0, inlier_share=0.4)
-    assert run.n_updates == plain.n_updates == 1
-    assert run.n_rows == 60
+        labels = np.arange(60) % 2
+        labelled = LabelledRows(run, rows, labels, inlier_weight=1, outlier_weight=1)
+        labelled.update(run, 60, quantile=1.0, inlier_share=0.4)
+    drawn = {tuple(row) for row in run.batch[0].T.tolist()}
+    assert drawn == {tuple(row) for row in rows.tolist()}
+
+
+def test_labels_without_weight_add_nothing_to_the_gradient(rows):
+    for weight in (0.0, 1.0):
+        run = new_run(rows)
+        weights = {"inlier_weight": weight, "outlier_weight": weight}
+        with compute(1):
+            labelled = LabelledRows(run, rows, np.arange(60) % 2, **weights)
+            grad, _ = labelled._gradient(run.network, 16)
+        assert bool(grad.any()) == (weight > 0)

@@ -2,34 +2,27 @@ import numpy as np
 import pytest
 
 from skim.pyod import ALTBI, ODIM, IMAutoencoder, Network
-from tests.conftest import QUICK
+from tests.conftest import make_quick
 
-PYOD = {
-    "altbi": ALTBI,
-    "odim": ODIM,
-    "autoencoder": IMAutoencoder,
-    "network": Network,
-}
+PYOD = {"altbi": ALTBI, "odim": ODIM, "autoencoder": IMAutoencoder, "network": Network}
 
 
-@pytest.fixture(params=PYOD)
-def pair(request):
-    """Makes quick detectors of each kind, for PyOD and for scikit-learn."""
-    skim_class, settings = QUICK[request.param]
-
-    def make(cls, **params):
-        return cls(**({"random_state": 0} | settings | params))
-
-    return (
-        lambda **params: make(PYOD[request.param], **params),
-        lambda **params: make(skim_class, **params),
-    )
+def make_pyod(kind, *, contamination=0.1, **params):
+    """Make a quick PyOD detector with the parameters of a quick skim detector."""
+    params = make_quick(kind, **params).get_params(deep=False)
+    return PYOD[kind](**params | {"contamination": contamination})
 
 
 @pytest.fixture
-def quick(pair):
+def quick(kind):
     """Makes a quick PyOD detector of each kind."""
-    return pair[0]
+    return lambda **params: make_pyod(kind, **params)
+
+
+@pytest.fixture(scope="session")
+def fitted_pyod(kind, table):
+    """A quick PyOD detector of each kind, fitted to the table; not to be changed."""
+    return make_pyod(kind).fit(table)
 
 
 @pytest.fixture

@@ -16,6 +16,12 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 
+@pytest.fixture(scope="module", params=["altbi", "autoencoder"])
+def kind(request):
+    """The kinds of detectors to combine; others differ in nothing that matters here."""
+    return request.param
+
+
 def test_feature_bagging_fits_clones_with_different_seeds(quick, table, is_outlier):
     bagging = FeatureBagging(quick(epochs=30), n_estimators=4, random_state=0)
     bagging.fit(table)

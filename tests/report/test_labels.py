@@ -8,7 +8,7 @@ import pytest
 import sklearn
 from sklearn.pipeline import make_pipeline
 
-from skim import IMBoostDetector
+from skim import ALTBIDetector, IMBoostDetector
 from skim.report import write_report
 from skim.tables import TableEncoder
 from tests.report.test_report import read, text_of
@@ -20,7 +20,8 @@ def labelled(people):
     labels = pd.Series(np.nan, index=people.index)
     labels[["p3", "p7"]] = 1
     labels[["p10", "p20", "p30", "p40"]] = 0
-    detector = IMBoostDetector(epochs=10, contamination=0.05, random_state=0)
+    base = ALTBIDetector(epochs=10, random_state=0)
+    detector = IMBoostDetector(base, contamination=0.05, random_state=0)
     with sklearn.config_context(enable_metadata_routing=True):
         detector.set_fit_request(labels=True)
         model = make_pipeline(TableEncoder(), detector).fit(people, labels=labels)

@@ -2,9 +2,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from skim.datasets import make_im_clusters
 from skim.theory import cluster_geometry, estimate_geometry
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Threads that wait for each other take most of the time of a small k-means."""
+    with threadpool_limits(1):
+        yield
+
 
 SQUARE = np.array([[0.0, 0.0], [0.2, 0.0], [1.1, 0.0], [1.1, 0.0], [0.1, 3.0], [5, 0]])
 CLUSTERS = [0, 0, 1, 1, 0, 1]
@@ -96,7 +105,7 @@ def test_lengths_grow_with_the_data_and_shares_do_not(seed, factor):
 def test_the_estimate_finds_plain_clusters():
     X, y, clusters = make_im_clusters(600, cluster_std=0.8, random_state=0)
     truth = cluster_geometry(X, clusters, y)
-    estimate = estimate_geometry(X, random_state=0)
+    estimate = estimate_geometry(X, n_resamples=8, random_state=0)
     found = estimate.geometry
     assert len(found.centers) == 3
     assert estimate.stability > 0.95
@@ -110,9 +119,9 @@ def test_the_estimate_finds_plain_clusters():
 
 def test_the_estimate_admits_that_there_are_no_clusters():
     X = np.random.default_rng(0).uniform(size=(400, 4))
-    estimate = estimate_geometry(X, n_clusters=5, random_state=0)
-    assert not estimate.is_sure
-    estimate = estimate_geometry(X, random_state=0)
+    few = {"n_resamples": 5, "max_clusters": 4, "random_state": 0}
+    assert not estimate_geometry(X, n_clusters=5, **few).is_sure
+    estimate = estimate_geometry(X, **few)
     assert len(estimate.geometry.centers) == 1
     assert np.isnan(estimate.stability)
     assert not estimate.is_sure
@@ -121,10 +130,11 @@ def test_the_estimate_admits_that_there_are_no_clusters():
 def test_the_estimate_is_repeatable_and_leaves_the_global_state_alone():
     X, *_ = make_im_clusters(200, random_state=0)
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    one, other = (estimate_geometry(X, random_state=3, n_resamples=3) for _ in "ab")
+    few = {"n_resamples": 2, "max_clusters": 4}
+    one, other = (estimate_geometry(X, random_state=3, **few) for _ in "ab")
     assert one.stability == other.stability
     assert one.intervals == other.intervals
-    estimate_geometry(X, n_resamples=1)
+    estimate_geometry(X, n_clusters=2, n_resamples=1)
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
@@ -136,9 +146,10 @@ def test_the_estimate_of_many_rows_looks_at_some_of_them():
 
 
 def test_the_estimate_of_few_distinct_rows_does_not_fail():
-    assert not estimate_geometry(np.ones((50, 2)), random_state=0).is_sure
+    few = {"n_resamples": 2, "max_clusters": 4, "random_state": 0}
+    assert not estimate_geometry(np.ones((50, 2)), **few).is_sure
     X = np.repeat(np.eye(3), 20, axis=0)
-    estimate = estimate_geometry(X, random_state=0)
+    estimate = estimate_geometry(X, **few)
     assert len(estimate.geometry.centers) == 3
     with pytest.raises(ValueError, match="scale the data"):
         estimate_geometry(X * 1e200)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from skim.metrics import excess_mass, gradient_cohesion, loss_entropy, mass_volume
+from skim.metrics import gradient_cohesion, loss_entropy
 
 losses_of_rows = hnp.arrays(
     np.float64, st.integers(2, 50), elements=st.floats(-1e6, 1e6, allow_nan=False)
@@ -34,46 +34,6 @@ def test_entropy_lies_between_zero_and_the_log_of_the_number_of_rows(losses):
 @given(losses_of_rows.map(np.abs), st.floats(1e-3, 1e3))
 def test_entropy_ignores_the_scale(losses, factor):
     assert loss_entropy(factor * losses) == pytest.approx(loss_entropy(losses))
-
-
-def test_excess_mass_by_hand():
-    # Level sets: half of the rows in a quarter of the space, or all in all of it.
-    scores, reference = [1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0]
-    masses, volumes = np.array([0.5, 1.0]), np.array([2 / 4, 4 / 4])
-    levels = np.linspace(0, 0.1, 1001)  # the curve is 0.9 at 0.1
-    curve = (masses - levels[:, None] * volumes).max(axis=1)
-    assert excess_mass(scores, reference) == pytest.approx(np.trapezoid(curve, levels))
-
-
-def test_mass_volume_by_hand():
-    scores, reference = np.r_[np.zeros(95), -np.ones(5)], np.r_[0.0, np.full(8, -1.0)]
-    # Up to 95 % of the rows, one point and the one that is always counted; then all.
-    small, share = 2 / 10, (0.95 - 0.9) / (0.999 - 0.9)
-    expected = share * small + (1 - share) * 1.0
-    assert mass_volume(scores, reference) == pytest.approx(expected, abs=1e-3)
-
-
-def test_tight_level_sets_are_better():
-    rng = np.random.default_rng(0)
-    rows, space = rng.normal(size=(500, 2)), rng.uniform(-5, 5, size=(2000, 2))
-
-    def scores(points, width):
-        return -np.abs(points / width).max(axis=1)
-
-    fitting, skewed = [1, 1], [1, 8]
-    for measure, sign in ((excess_mass, 1), (mass_volume, -1)):
-        good, bad = (
-            sign * measure(scores(rows, width), scores(space, width))
-            for width in (fitting, skewed)
-        )
-        assert good > bad
-
-
-@settings(max_examples=30)
-@given(losses_of_rows, losses_of_rows)
-def test_curves_are_finite_whatever_the_scores(scores, reference):
-    assert np.isfinite(excess_mass(scores, reference))
-    assert 0 < mass_volume(scores, reference) <= 1
 
 
 def test_cohesion_by_hand():

@@ -17,17 +17,6 @@ def test_quantiles_are_those_of_numpy(shape):
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_resumed_history_continues_the_past_one():
-    def history(epoch, past=None):
-        record = History("run", total=2, past=past)
-        record.record(epoch, 5 * epoch, 3, torch.ones(1, 3), criterion=float(epoch))
-        return record.columns()
-
-    whole = history(2, past=history(1))
-    assert whole["update"].tolist() == [5, 10]
-    assert whole["criterion"].tolist() == [1.0, 2.0]
-
-
 def test_the_progress_bar_says_why_it_ended_early(capsys):
     history = History("Run", total=4, verbose=1, on_entry=lambda: True)
     assert history.record(1, 5, 3, torch.ones(1, 3))

@@ -9,13 +9,10 @@ import skim._training._stopping
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 from skim._nets import Adam, AutoencoderShape, Run
 from skim._training._history import History
-from skim._training._stopping import CRITERIA, BestStates, checkpoint_epochs
+from skim._training._stopping import CRITERIA, BestOfEach, checked_epochs
 from skim.metrics import loss_entropy, separation
-
-
-@pytest.fixture(params=CRITERIA)
-def criterion(request):
-    return request.param
+from skim.networks import VAEConfig
+from skim.schedules import ALTBISchedule, BestEpochSchedule, ODIMSchedule
 
 
 def test_quick_detectors_evaluate_their_criterion_and_altbi_stops_early(quick, table):
@@ -23,28 +20,7 @@ def test_quick_detectors_evaluate_their_criterion_and_altbi_stops_early(quick, t
     assert np.isfinite(detector.history_["criterion"][-1])
     if type(detector) is ALTBIDetector:
         n_epochs = len(detector.history_["epoch"])
-        assert detector.min_epochs <= detector.best_epoch_ < n_epochs < detector.epochs
-
-
-def test_every_detector_can_stop_by_every_criterion(quick, criterion, table):
-    detector = quick(stopping=criterion, store_stages=True).fit(table)
-    assert np.isfinite(detector.history_["criterion"][4])
-    stages = list(detector.staged_score_samples(table[:50]))
-    for n_epochs in range(1, detector.epochs + 1):
-        last = np.flatnonzero(detector.history_["epoch"] <= n_epochs)[-1]
-        shorter = clone(detector).set_params(epochs=n_epochs).fit(table)
-        np.testing.assert_array_equal(stages[last], shorter.score_samples(table[:50]))
-
-
-def test_few_rows_may_end_the_run_at_any_epoch(table):
-    few = table[-40:]
-    detector = ALTBIDetector(
-        epochs=16, n_estimators=2, store_stages=True, random_state=0
-    ).fit(few)
-    assert detector.best_epoch_ > 10
-    for n_epochs, scores in enumerate(detector.staged_score_samples(few), start=1):
-        shorter = clone(detector).set_params(epochs=n_epochs).fit(few)
-        np.testing.assert_array_equal(scores, shorter.score_samples(few))
+        assert 4 <= detector.best_epoch_ < n_epochs < detector.epochs
 
 
 def test_without_a_criterion_the_last_state_counts(table):
@@ -54,45 +30,58 @@ def test_without_a_criterion_the_last_state_counts(table):
     assert np.isnan(detector.history_["criterion"]).all()
     detector = ODIMDetector(**params).fit(table)
     assert (detector.best_updates_ == detector.history_["update"][-1]).all()
-    detector = ALTBIDetector(patience=1.01, **params).fit(table)  # nothing to wait for
+    schedule = ALTBISchedule(patience=1.01)  # nothing to wait for
+    detector = ALTBIDetector(schedule=schedule, **params).fit(table)
     assert detector.snapshot_epochs_[-1] == 7
 
 
+@pytest.mark.parametrize("criterion", CRITERIA)
 def test_altbi_ends_where_the_criterion_is_best(table, criterion):
     detector = ALTBIDetector(
-        epochs=45, min_epochs=25, stopping=criterion, random_state=0
+        epochs=45,
+        schedule=ALTBISchedule(min_epochs=25),
+        stopping=criterion,
+        random_state=0,
     ).fit(table)
     values = detector.history_["criterion"]
     evaluated = np.flatnonzero(~np.isnan(values)) + 1
-    assert evaluated.tolist() == [e for e in checkpoint_epochs(45) if e >= 25]
+    assert evaluated.tolist() == [e for e in checked_epochs(45) if e >= 25]
     best = 1 + np.nanargmax(values)
     assert detector.best_epoch_ == detector.snapshot_epochs_[-1] == best
     assert (detector.snapshot_epochs_ > 0.4 * best).all()
-    assert len(detector.weights_) == len(detector.snapshot_epochs_)
-    assert len(detector.weights_) <= detector.n_snapshots
+    assert len(detector.weights_) == len(detector.snapshot_epochs_) <= 11
+
+
+@pytest.fixture(scope="module")
+def patient(table):
+    """A detector that was fitted to few rows, for all epochs."""
+    return ALTBIDetector(
+        n_estimators=2,
+        schedule=ALTBISchedule(patience=None),
+        store_snapshots=True,
+        random_state=0,
+    ).fit(table[-40:])
 
 
 @pytest.mark.parametrize("patience", [1.01, 1.3, 2])
-def test_altbi_stops_when_no_better_epoch_came_for_long(table, patience):
+def test_altbi_stops_when_no_better_epoch_came_for_long(patient, table, patience):
     few = table[-40:]
-    detector = ALTBIDetector(
-        patience=None, n_estimators=2, store_stages=True, random_state=0
-    ).fit(few)
-    assert len(detector.history_["epoch"]) == 100
-    ended = clone(detector).set_params(patience=patience).fit(few)
+    assert len(patient.history_["epoch"]) == 100
+    ended = clone(patient).set_params(schedule__patience=patience).fit(few)
     n_epochs = len(ended.history_["epoch"])
-    criterion = detector.history_["criterion"][:n_epochs]
+    criterion = patient.history_["criterion"][:n_epochs]
     np.testing.assert_array_equal(ended.history_["criterion"], criterion)
     assert ended.best_epoch_ == 1 + np.nanargmax(criterion)
     assert n_epochs - 1 < patience * ended.best_epoch_ <= n_epochs < 100
-    stages = list(detector.staged_score_samples(few))
-    np.testing.assert_array_equal(ended.score_samples(few), stages[n_epochs - 1])
+    staged = list(patient.staged_score_samples(few))
+    np.testing.assert_array_equal(ended.score_samples(few), staged[n_epochs - 1])
 
 
-@pytest.mark.parametrize("epochs", [1, 5, 23, 25])
+@pytest.mark.parametrize("epochs", [1, 5, 25])
 def test_a_run_too_short_for_the_criterion_counts_to_its_end(table, epochs):
+    schedule = ALTBISchedule(min_epochs=26, patience=1.01)
     detector = ALTBIDetector(
-        epochs=epochs, min_epochs=26, patience=1.01, n_estimators=1, random_state=0
+        epochs=epochs, schedule=schedule, n_estimators=1, random_state=0
     ).fit(table)
     assert detector.snapshot_epochs_[-1] == epochs
     assert np.isnan(detector.history_["criterion"]).all()
@@ -110,14 +99,13 @@ def test_a_run_too_short_for_the_criterion_counts_to_its_end(table, epochs):
     ],
 )
 def test_the_run_may_end_earlier_where_rows_are_few(n_rows, params, first):
-    assert ALTBIDetector(**params)._earliest_end(n_rows) == first
+    assert ALTBISchedule(**params).earliest_end(n_rows) == first
 
 
 @pytest.mark.parametrize("n_snapshots", [1, 2, 5])
 def test_no_more_snapshots_than_asked_for(table, n_snapshots):
-    detector = ALTBIDetector(
-        epochs=30, min_epochs=1, n_snapshots=n_snapshots, burn_in=0.0, random_state=0
-    ).fit(table)
+    schedule = ALTBISchedule(min_epochs=1, n_snapshots=n_snapshots, burn_in=0.0)
+    detector = ALTBIDetector(epochs=30, schedule=schedule, random_state=0).fit(table)
     assert len(detector.snapshot_epochs_) == min(n_snapshots, detector.best_epoch_)
 
 
@@ -126,75 +114,69 @@ def test_no_more_snapshots_than_asked_for(table, n_snapshots):
     [("entropy", lambda losses: -loss_entropy(losses)), ("separation", separation)],
 )
 def test_the_criterion_is_that_of_the_losses_of_rows(table, stopping, of_losses):
-    # All rows are watched here, and the only snapshot is that of the only epoch.
+    # All rows are monitored here, and the only snapshot is that of the only epoch.
     detector = ALTBIDetector(
-        epochs=1, min_epochs=1, stopping=stopping, n_estimators=3, random_state=0
+        epochs=1,
+        schedule=ALTBISchedule(min_epochs=1),
+        stopping=stopping,
+        n_estimators=3,
+        random_state=0,
     ).fit(table)
     expected = of_losses(-detector.training_scores_)
     assert detector.history_["criterion"][0] == pytest.approx(expected, rel=1e-4)
 
 
-def test_checkpoints_get_sparser():
-    epochs = checkpoint_epochs(300)
+def test_checked_epochs_get_sparser():
+    epochs = checked_epochs(300)
     assert epochs[:20] == list(range(1, 21))
     assert np.diff(epochs).max() <= 30
     assert 40 < len(epochs) < 60
-    assert checkpoint_epochs(50) == [epoch for epoch in epochs if epoch <= 50]
-    assert checkpoint_epochs(1) == [1]
+    assert checked_epochs(50) == [epoch for epoch in epochs if epoch <= 50]
+    assert checked_epochs(1) == [1]
 
 
-def test_unknown_criteria_are_refused(quick, table):
+def test_unknown_criteria_and_too_few_rows_are_refused(quick, table):
     with pytest.raises(ValueError, match="'stopping' parameter"):
         quick(stopping="patience").fit(table)
-
-
-def test_cohesion_needs_four_rows(quick):
     with pytest.raises(ValueError, match="at least four rows, got 3"):
         quick(stopping="cohesion").fit(np.eye(3))
 
 
-# Best states ---------------------------------------------------------------------
+# The best check of each member -----------------------------------------------------
 
 
-class Scripted:
-    """A watch whose judgements are known beforehand."""
-
-    judges_by_losses_alone = True
-
-    def __init__(self, rows, criteria):
-        self.rows = rows
-        self.criteria = np.array(criteria)
-
-    def judge(self, run, losses):
-        return self.criteria
-
-
-def test_each_member_is_kept_at_its_own_best():
+def test_each_member_is_kept_at_its_own_best(monkeypatch):
     shape = AutoencoderShape(2, 3, "tanh")
     generator = torch.Generator().manual_seed(0)
     weights = shape.weights.draw(2, generator)
     X = torch.rand(20, 2, generator=generator)
     run = Run(shape, weights, Adam(weights, learning_rate=0.01), X, generator)
-    watch = Scripted(run.draw_rows(5), [[1.0, 5.0], [3.0, 2.0], [3.0, 4.0]])
-    best = BestStates(run, watch, history := History("run", 3), by_time=False)
+    best = BestOfEach(run, BestEpochSchedule(), "entropy", history := History("run", 3))
+    judged = np.array([[1.0, 5.0], [3.0, 2.0], [3.0, 4.0]])
+    monkeypatch.setattr(best.monitor, "judge", lambda run, losses: judged)
     states = []
-    for moment in range(3):
-        run.update(5)
+    for epoch in range(1, 4):
+        losses = run.update(5)
         states.append(run.state()[0])
-        best.add(run, moment, epoch=moment, update=moment, batch_size=5)
-    best.finish(run)
-    assert best.moments.tolist() == [1, 0]  # the first of equal ones
-    ((kept, _),) = run.snapshots
-    np.testing.assert_array_equal(kept, [states[1][0], states[0][1]])
+        best.check(run, epoch, losses)
+    snapshots = best.finish(run)
+    assert snapshots.entries.tolist() == [[1, 0]]  # the first of equal ones
+    np.testing.assert_array_equal(snapshots.weights[0], [states[1][0], states[0][1]])
     assert history.columns()["criterion"].tolist() == [3.0, 2.5, 3.5]
 
 
+def odim(patience_updates=20, **params):
+    return ODIMDetector(
+        schedule=ODIMSchedule(patience_updates=patience_updates)
+    ).set_params(**{"epochs": 20, "n_estimators": 3} | params)
+
+
 DETECTORS = [
-    ODIMDetector(n_estimators=6, patience_updates=15, epochs=60),
-    ODIMDetector(n_estimators=3, n_importance=3, patience_updates=20, epochs=20),
-    ODIMDetector(n_estimators=1, patience_updates=20, epochs=20),
-    ODIMDetector(n_estimators=3, patience_updates=20, epochs=20, stopping="entropy"),
-    ODIMDetector(n_estimators=3, epochs=5, stopping=None),
+    odim(n_estimators=6, patience_updates=15, epochs=60),
+    odim(network=VAEConfig(n_importance=3)),
+    odim(n_estimators=1),
+    odim(stopping="entropy"),
+    odim(epochs=5, stopping=None),
     IMAutoencoderDetector(n_estimators=3, epochs=12),
     IMAutoencoderDetector(n_estimators=1, epochs=12),
 ]
@@ -203,7 +185,7 @@ DETECTORS = [
 @pytest.mark.parametrize("detector", DETECTORS, ids=str)
 def test_checks_judged_together_end_as_if_judged_alone(detector, table, monkeypatch):
     n_judged = []
-    judge = BestStates.judge
+    judge = BestOfEach.judge
 
     def counted(self, run):
         n_judged.append(len(self._held))
@@ -211,12 +193,11 @@ def test_checks_judged_together_end_as_if_judged_alone(detector, table, monkeypa
 
     def results():
         n_judged.clear()
-        fitted = clone(detector).set_params(random_state=0, store_stages=True)
-        fitted.fit(table[::4])
-        arrays = vars(fitted) | fitted.history_ | fitted._stages
-        return {k: v for k, v in arrays.items() if isinstance(v, np.ndarray)}
+        fitted = clone(detector).set_params(random_state=0, store_snapshots=True)
+        model = fitted.fit(table[::4]).model_
+        return vars(model.snapshots) | vars(model.log) | model.history
 
-    monkeypatch.setattr(BestStates, "judge", counted)
+    monkeypatch.setattr(BestOfEach, "judge", counted)
     together = results()
     assert max(n_judged) > 1
     monkeypatch.setattr(skim._training._stopping, "MAX_HELD_BYTES", 0)
@@ -228,6 +209,6 @@ def test_checks_judged_together_end_as_if_judged_alone(detector, table, monkeypa
 
 
 def test_divergence_among_held_checks_is_noticed(table):
-    detector = ODIMDetector(learning_rate=1e30, epochs=20, random_state=0)
+    schedule = ODIMSchedule(learning_rate=1e30)
     with pytest.raises(ValueError, match="diverged"):
-        detector.fit(table)
+        ODIMDetector(schedule=schedule, epochs=20, random_state=0).fit(table)

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks._shared.results import Runs, Store, last_settings, save_svg
+from benchmarks._shared.results import Runs, Store, save_svg
 
 
 def record(**entries):
@@ -52,16 +52,6 @@ def test_columns_that_a_study_no_longer_has_are_empty(tmp_path):
     )
     assert found["auroc"].tolist() == [0.5, 0.75]
     assert found["old"].isna().tolist() == [False, True]
-
-
-def test_the_last_settings_of_a_detector_count():
-    records = [
-        record(settings="old", auroc=0.1),
-        record(settings="new", auroc=0.2),
-        record(settings="new", auroc=0.3, status="failed"),
-        record(detector="e", settings="old", auroc=0.4),
-    ]
-    assert last_settings(records)["auroc"].tolist() == [0.2, 0.4]
 
 
 def test_the_same_picture_gives_the_same_file(tmp_path):

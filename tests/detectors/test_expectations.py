@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from skim._detectors._expecting import CellExpectations
-from skim._detectors._scaling import InputScaler
+
+from skim._model._expectations import CellExpectations
+from skim._model._scaling import InputScaler
 
 
 def related_rows(n_rows, seed=0):

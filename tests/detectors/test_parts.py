@@ -1,0 +1,310 @@
+"""A detector is a network, a schedule and a stopping rule; any of them go together."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+from skim import (
+    ALTBIDetector,
+    IMAutoencoderDetector,
+    IMBoostDetector,
+    NetworkDetector,
+    ODIMDetector,
+)
+from skim.networks import AutoencoderConfig, VAEConfig
+from skim.schedules import (
+    ALTBISchedule,
+    BestEpochSchedule,
+    IMBoostSchedule,
+    ODIMSchedule,
+)
+
+SCHEDULES = {
+    "altbi": ALTBISchedule(min_epochs=4, patience=1.5, n_snapshots=3),
+    "normalized": ALTBISchedule(min_epochs=4, normalize_losses=True),
+    "odim": ODIMSchedule(patience_updates=4),
+    "best": BestEpochSchedule(),
+    "descent": BestEpochSchedule(batch_size=None, updates_per_epoch=1, solver="gd"),
+    "imboost": IMBoostSchedule(warm_up=3),
+}
+NETWORKS = {
+    "vae": VAEConfig(),
+    "codes": VAEConfig(n_importance=3),
+    "autoencoder": AutoencoderConfig(),
+    "flow": "flow",
+}
+# Every schedule with every kind of network, and every criterion with some of both.
+COMBINATIONS = [
+    ("altbi", "autoencoder", "entropy"),
+    ("altbi", "flow", "cohesion"),
+    ("normalized", "autoencoder", "separation"),
+    ("odim", "vae", "cohesion"),
+    ("odim", "autoencoder", "separation"),
+    ("odim", "flow", "entropy"),
+    ("best", "vae", "separation"),
+    ("best", "codes", "entropy"),
+    ("best", "flow", "separation"),
+    ("descent", "autoencoder", "cohesion"),
+    ("imboost", "autoencoder", None),
+    ("imboost", "flow", None),
+]
+
+
+def combined(schedule, network, stopping, **params):
+    network = NETWORKS[network]
+    cls = NetworkDetector if isinstance(network, str) else ALTBIDetector
+    return clone(
+        cls(
+            network=network,
+            schedule=SCHEDULES[schedule],
+            stopping=stopping,
+            **{"epochs": 8, "n_estimators": 3, "random_state": 0} | params,
+        )
+    )
+
+
+@pytest.mark.parametrize(("schedule", "network", "stopping"), COMBINATIONS)
+def test_any_schedule_trains_any_network(schedule, network, stopping, table):
+    X = table.copy()
+    X[3, 2] = np.nan
+    detector = combined(schedule, network, stopping, store_snapshots=True).fit(X)
+    scores = detector.score_samples(X)
+    assert_array_equal(scores, detector.training_scores_)
+    *_, last = detector.staged_score_samples(X)
+    assert_array_equal(last, scores)
+    assert np.isfinite(detector.history_["criterion"]).any() == (stopping is not None)
+    assert detector.explain(X, relative=True)[3, 2] == 0  # nothing is known of it
+    warm = combined(schedule, network, stopping, ema_steps=2).fit(X)
+    assert not np.array_equal(warm.training_scores_, scores)
+
+
+@pytest.mark.parametrize("network", ["autoencoder", "flow"])
+def test_a_network_learns_by_the_schedule_of_another(network, table, is_outlier):
+    detector = combined("odim", network, "separation", epochs=60)
+    detector.set_params(schedule__patience_updates=100).fit(table)
+    assert roc_auc_score(is_outlier, -detector.training_scores_) > 0.9
+
+
+def test_members_of_an_autoencoder_can_stop_one_by_one(table):
+    detector = ODIMDetector(
+        epochs=200,
+        network=AutoencoderConfig(),
+        schedule=ODIMSchedule(patience_updates=8),
+        random_state=0,
+    ).fit(table)
+    assert len(np.unique(detector.best_updates_)) > 1
+    assert detector.history_["update"][-1] == detector.best_updates_.max() + 8
+
+
+def test_the_best_update_is_that_of_the_last_snapshot(table):
+    schedule = ALTBISchedule(min_epochs=4, n_snapshots=3)
+    detector = ODIMDetector(epochs=9, schedule=schedule, stopping=None, random_state=0)
+    assert (detector.fit(table).best_updates_ == 45).all()
+    detector = IMAutoencoderDetector(epochs=9, schedule="altbi", stopping=None)
+    assert (detector.fit(table).best_epochs_ == 9).all()
+
+
+def test_names_stand_for_the_default_settings(table):
+    by_name = ALTBIDetector(epochs=3, random_state=0).fit(table)
+    by_object = ALTBIDetector(
+        epochs=3, network=VAEConfig(), schedule=ALTBISchedule(), random_state=0
+    ).fit(table)
+    assert_array_equal(by_name.training_scores_, by_object.training_scores_)
+    for name in ("odim", "best_epoch"):
+        ALTBIDetector(epochs=2, schedule=name).fit(table)
+    with pytest.raises(ValueError, match="schedule"):
+        ALTBIDetector(schedule="fast").fit(table)
+
+
+@pytest.mark.parametrize("network", [AutoencoderConfig(), "flow"])
+def test_labels_train_the_variational_autoencoder_only(network, table):
+    cls = NetworkDetector if network == "flow" else ALTBIDetector
+    schedule = IMBoostSchedule(warm_up=1)
+    detector = cls(network=network, schedule=schedule, stopping=None, epochs=2)
+    boosted = IMBoostDetector(detector).fit(table)
+    with pytest.raises(ValueError, match="IMBoostSchedule can learn labels with"):
+        boosted.fit(table, labels=np.arange(300) >= 285)
+    with pytest.raises(ValueError, match="IMBoostSchedule can learn labels with"):
+        boosted.fit_oracle(table, np.zeros_like)
+
+
+# As scikit-learn's parameters -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [ALTBIDetector, ODIMDetector, IMAutoencoderDetector, IMBoostDetector],
+)
+def test_paper_settings_can_be_changed(cls):
+    changed = cls.paper(ema_steps=50)
+    assert repr(changed) != repr(cls())
+    assert getattr(changed, "detector", changed).ema_steps == 50
+    assert repr(clone(changed)) == repr(changed)
+
+
+def test_settings_show_what_differs_from_the_defaults():
+    schedule = ALTBISchedule(patience=1.5, batch_size=128)
+    assert repr(schedule) == "ALTBISchedule(patience=1.5)"
+    assert repr(VAEConfig()) == "VAEConfig()"
+    detector = ALTBIDetector(schedule=schedule, epochs=100)
+    assert repr(detector) == "ALTBIDetector(schedule=ALTBISchedule(patience=1.5))"
+
+
+def test_settings_are_searched_over_by_their_names(table, is_outlier):
+    detector = ALTBIDetector(
+        epochs=5, n_estimators=1, schedule=ALTBISchedule(), network=VAEConfig()
+    ).set_params(random_state=0)
+    grid = {"schedule__batch_size": [8, 64], "network__scaling": ["squash", "minmax"]}
+    search = GridSearchCV(detector, grid, scoring="roc_auc", cv=StratifiedKFold(2))
+    search.fit(table, np.where(is_outlier, -1, 1))
+    assert len(set(search.cv_results_["mean_test_score"])) == 4
+    best = search.best_estimator_
+    assert best.schedule.batch_size == search.best_params_["schedule__batch_size"]
+    assert best.history_["batch_size"][0] == best.schedule.batch_size
+    assert (detector.schedule, detector.network) == (ALTBISchedule(), VAEConfig())
+
+
+def test_an_unknown_setting_is_named():
+    with pytest.raises(ValueError, match="ODIMSchedule has no parameter 'patience'"):
+        ODIMDetector(schedule=ODIMSchedule()).set_params(schedule__patience=2)
+    with pytest.raises(TypeError, match="n_snapshots"):
+        ODIMSchedule(n_snapshots=2)
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        (ALTBISchedule(keep_quantile=1.5), "keep_quantile=1.5 of ALTBISchedule must"),
+        (ALTBISchedule(patience=1.0), "patience=1.0"),
+        (ALTBISchedule(burn_in=1.0), "burn_in=1.0"),
+        (ALTBISchedule(n_snapshots=2.5), "n_snapshots=2.5 .* must be an integer"),
+        (ODIMSchedule(patience_updates=0), "patience_updates=0"),
+        (BestEpochSchedule(solver="sgd"), "solver must be 'adam' or 'gd'"),
+        (BestEpochSchedule(batch_size=0), "batch_size=0"),
+        (VAEConfig(n_importance=0), "n_importance=0"),
+        (VAEConfig(max_width=4), "max_width=4"),
+        (VAEConfig(n_components="all"), "n_components='all'"),
+        (AutoencoderConfig(hidden_units=0), "hidden_units=0"),
+        (AutoencoderConfig(activation="sine"), "activation must be one of"),
+    ],
+)
+def test_settings_out_of_their_limits_are_named(part, message, table):
+    name = "schedule" if hasattr(part, "optimiser") else "network"
+    with pytest.raises(ValueError, match=message):
+        ALTBIDetector(**{name: part}).fit(table)
+
+
+# A fit is all or nothing ----------------------------------------------------------
+
+
+def test_nothing_that_changes_after_a_fit_changes_the_model(quick, table):
+    detector = quick(store_snapshots=True).fit(table)
+    scores, stages = detector.score_samples(table), staged(detector, table)
+    explained = detector.explain(table[:5])
+    changed = {"n_estimators": 7, "scaling": "minmax", "epochs": 1, "stopping": None}
+    if "scaling" not in detector.get_params():
+        changed["network__scaling"] = changed.pop("scaling")
+    if hasattr(detector.network, "activation"):
+        changed |= {"network__activation": "relu", "network__hidden_units": 3}
+    elif hasattr(detector.network, "max_width"):
+        changed |= {"network__n_importance": 9, "network__max_width": 16}
+    else:
+        changed |= {"network": "flow"}
+    if hasattr(detector.schedule, "burn_in"):
+        changed |= {"schedule__burn_in": 0.9, "schedule__normalize_losses": True}
+    schedule = detector.schedule
+    detector.set_params(**changed)
+    schedule.set_params(learning_rate=0.5)
+    assert detector.model_.schedule.learning_rate < 0.5
+    for copied in (detector, pickle.loads(pickle.dumps(detector))):
+        assert_array_equal(copied.score_samples(table), scores)
+        assert_array_equal(staged(copied, table), stages)
+        assert_array_equal(copied.explain(table[:5]), explained)
+
+
+def staged(detector, X):
+    return list(detector.staged_score_samples(X))
+
+
+class Interrupting:
+    """An observer that interrupts training after some entries of the history."""
+
+    def __init__(self, n_entries):
+        self.n_left = n_entries
+
+    def __call__(self, model, rows):
+        self.n_left -= 1
+        if self.n_left == 0:
+            raise KeyboardInterrupt
+
+
+def diverging(detector):
+    if hasattr(detector.network, "activation"):  # a bounded one survives anything
+        detector.set_params(network__activation="identity")
+    return detector.set_params(schedule__learning_rate=1e38)
+
+
+@pytest.mark.parametrize("reason", ["interrupted", "diverged", "infinite"])
+def test_a_fit_that_fails_leaves_the_previous_one(quick, table, reason):
+    detector = quick().fit(table)
+    before = copy.copy(vars(detector))
+    bad, error, message, observe = table[:, :3], ValueError, "infinity", None
+    if reason == "interrupted":
+        error, message, observe = KeyboardInterrupt, None, Interrupting(2)
+    elif reason == "diverged":
+        message = "diverged.* Lower the learning_rate of its schedule"
+        diverging(detector)
+    else:
+        bad = np.where(bad == bad.max(), np.inf, bad)
+    with pytest.raises(error, match=message):
+        detector.fit(bad, observe=observe)
+    assert (
+        vars(detector).items()
+        >= {name: value for name, value in before.items() if name.endswith("_")}.items()
+    )
+    assert_array_equal(detector.score_samples(table), before["training_scores_"])
+
+
+def test_a_first_fit_that_fails_leaves_nothing(quick, table):
+    detector = quick()
+    with pytest.raises(KeyboardInterrupt):
+        detector.fit(table, observe=Interrupting(1))
+    with pytest.raises(NotFittedError):
+        detector.score_samples(table)
+    assert not any(name.endswith("_") for name in vars(detector))
+
+
+# Observers ------------------------------------------------------------------------
+
+
+def test_an_observer_sees_every_entry_and_changes_nothing(quick, fitted, table):
+    seen = []
+
+    def observe(model, rows):
+        seen.append(model.losses(rows))
+
+    detector = quick().fit(table, observe=observe)
+    assert len(seen) == len(detector.history_["epoch"])
+    assert np.shape(seen) == (len(seen), len(table))
+    assert not np.array_equal(seen[0], seen[-1])
+    assert_array_equal(detector.training_scores_, fitted.training_scores_)
+
+
+def test_an_observer_can_end_training(quick, table, capsys):
+    seen = []
+
+    def observe(model, rows):
+        seen.append(model)
+        return len(seen) == 2
+
+    detector = quick(verbose=1, store_snapshots=True).fit(table, observe=observe)
+    assert capsys.readouterr().err.endswith("(stopped by a callback)\n")
+    assert len(seen) == len(detector.history_["epoch"]) == 2
+    assert_array_equal(staged(detector, table)[-1], detector.training_scores_)
