@@ -30,8 +30,8 @@ class ALTBIDetector(BaseDetector):
     ----------
     n_estimators : int or "auto", default="auto"
         Number of networks that see the squashed features, trained side by side. "auto"
-        is 10 for fewer than 500 rows, where chance weighs more and networks cost less,
-        and 5 for more.
+        is 6 for fewer than 500 rows, where chance weighs more and networks cost less,
+        and 3 for more.
 
     epochs : int, default=100
         Number of epochs or, if `stopping` chooses when to stop, the largest number.
