@@ -29,15 +29,14 @@ class ALTBIDetector(BaseDetector):
     Parameters
     ----------
     n_estimators : int or "auto", default="auto"
-        Number of networks that see the squashed features, trained side by side. "auto"
-        is 6 for fewer than 500 rows, where chance weighs more and networks cost less,
-        and 3 for more.
+        Number of networks, trained side by side. "auto" is 10 for fewer than 500
+        rows, where chance weighs more and networks cost less, and 5 for more.
 
     epochs : int, default=100
         Number of epochs or, if `stopping` chooses when to stop, the largest number.
         How long to train is the choice that matters most.
 
-    network : {"two_views", "vae"} or VAEConfig, default="two_views"
+    network : {"vae", "two_views"} or VAEConfig, default="vae"
         The network. With "two_views", three more members see normal scores of the
         features instead of their values. :class:`~skim.networks.VAEConfig` has
         settings such as the scaling of the features.
@@ -171,7 +170,7 @@ class ALTBIDetector(BaseDetector):
         *,
         n_estimators="auto",
         epochs=100,
-        network="two_views",
+        network="vae",
         schedule="altbi",
         stopping="entropy",
         ema_steps=0,

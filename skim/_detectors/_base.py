@@ -158,7 +158,7 @@ class BaseDetector(
         _check_columns(scaler, getattr(checked, "feature_names_in_", None))
         n_members = self.n_estimators
         if n_members == "auto":
-            n_members = 6 if len(X) < SMALL_TABLE else 3
+            n_members = 10 if len(X) < SMALL_TABLE else 5
         training_rows = None
         if len(X) > MAX_ROWS:
             random_state = own_random_state(self.random_state)

@@ -78,7 +78,7 @@ class ALTBISchedule(Parameters):
     burn_in : float, default=0.4
         Share of the epochs, up to the best one, before the first snapshot.
 
-    n_snapshots : int, default=6
+    n_snapshots : int, default=11
         Number of evenly spaced snapshots that rows are scored with; at most this
         many with early stopping. The last one is the best epoch.
 
@@ -105,7 +105,7 @@ class ALTBISchedule(Parameters):
     min_epochs: int | str = "auto"
     patience: float | None = 2.5
     burn_in: float = 0.4
-    n_snapshots: int = 6
+    n_snapshots: int = 11
     normalize_losses: bool = False
 
     n_monitored = 1024  # rows whose losses tell when to stop
