@@ -56,11 +56,12 @@ class ALTBIDetector(BaseDetector):
 
     contamination : "auto" or float, default="auto"
         Share of outliers in the training data, in [0, 0.5], which sets the
-        threshold. 0 means that the training data is clean: all rows train the networks,
-        three times as long and without early stopping, and the threshold is such that
-        about 1 % of new clean rows are flagged, by members that have not seen them. With "auto", the threshold lies where the losses of the training
+        threshold. With "auto", the threshold lies where the losses of the training
         data thin out: in a gap of their upper tail if there is a wide one, and else so
-        that about 1 to 3 % of the rows are outliers.
+        that about 1 to 3 % of the rows are outliers. 0 means that the training data is
+        clean: all rows train the networks, three times as long and without early
+        stopping, and the threshold is such that about 1 % of new clean rows are
+        flagged, as told by members that have not seen them.
 
     random_state : int, RandomState instance or None, default=None
         Controls the initial weights, the batches and the latent noise. Pass an int
@@ -89,6 +90,10 @@ class ALTBIDetector(BaseDetector):
     training_scores_ : ndarray of shape (n_samples,)
         Scores of the training data, as `score_samples` returns them; of the rows
         `training_rows_` if there are more than a million.
+
+    held_out_scores_ : ndarray of shape (n_samples,) or None
+        With ``contamination=0``, scores of the training data by members that have not
+        seen it; None otherwise.
 
     training_rows_ : ndarray of shape (n_sampled,) or None
         Of more than a million rows, 200,000 are drawn at random, which train the

@@ -287,9 +287,9 @@ def detect(
         needed = "a file as --output" if folder else "--detector altbi"
         raise typer.BadParameter(f"--labels needs {needed}.")
     from skim.cli import _work
-    from skim.cli._talk import Talk
+    from skim.cli._reporter import Reporter
 
-    talk = Talk(quiet)
+    reporter = Reporter(quiet)
     ids, keep = id_ or [], keep or []
     text = {
         "skip_rows": skip_rows,
@@ -318,13 +318,13 @@ def detect(
                 *(source, folder, text, ids, keep, reasons, n_listed),
                 *(report, scheduler, jobs),
             ),
-            talk,
+            reporter,
             new_model=parameters,
             sample_size=sample,
             save=save,
         )
         return
-    with _work.drafts_of(target, save=save, report=report) as drafts:
+    with _work.output_files(target, save=save, report=report) as drafts:
         # Missing packages should fail before the work, too.
         if save:
             from skim.cli._model_file import import_skops, save_model
@@ -332,7 +332,7 @@ def detect(
             import_skops()
         if report:
             _work.import_report()
-        table = _work.read(source, talk, sheet=sheet, **text)
+        table = _work.read(source, reporter, sheet=sheet, **text)
         if len(table) < 2:
             raise ValueError(f"{source} has one row; at least two are needed.")
         _work.check_named(table, id=ids, keep=keep)
@@ -342,30 +342,30 @@ def detect(
             from skim.cli import _labels
 
             find_labels = functools.partial(
-                _labels.matched_labels, labels, table, talk, ids=ids, source=source
+                _labels.matched_labels, labels, table, reporter, ids=ids, source=source
             )
-        _work.fit(model, table, talk, find_labels)
+        _work.fit(model, table, reporter, find_labels)
         fitted = model[-1]
         is_sample = fitted.training_rows_ is not None
         results = _work.find_results(
             model,
             table,
-            talk,
+            reporter,
             columns=_work.row_columns(table, model[0], ids=ids, keep=keep),
             scores=None if is_sample else fitted.training_scores_,
             top=top,
             n_reasons=reasons,
             jobs=jobs,
         )
-        listing = _finish(results, target, drafts, talk, top, is_training=True)
+        listing = _finish(results, target, drafts, reporter, top, is_training=True)
         if labels is not None:
-            talk.say(_labels.agreement(fitted.labels_, results.is_outlier))
+            reporter.say(_labels.agreement(fitted.labels_, results.is_outlier))
         if save:
             save_model(model, drafts.save, ids=ids)
         if report:
-            _work.make_report(model, results, drafts.report, talk, source=source)
+            _work.make_report(model, results, drafts.report, reporter, source=source)
     _print(listing)
-    _name_files(talk, target.path, save, report)
+    _name_files(reporter, target.path, save, report)
 
 
 @app.command()
@@ -399,9 +399,9 @@ def score(
     _check_paths(source, file, None, report, model)
     from skim.cli import _work
     from skim.cli._model_file import load_model
-    from skim.cli._talk import Talk
+    from skim.cli._reporter import Reporter
 
-    talk = Talk(quiet)
+    reporter = Reporter(quiet)
     keep = keep or []
     text = {
         "skip_rows": skip_rows,
@@ -420,36 +420,36 @@ def score(
                 *(source, folder, text, id_ or [], keep, reasons, n_listed),
                 *(report, scheduler, jobs),
             ),
-            talk,
+            reporter,
             model_file=model,
         )
         return
-    with _work.drafts_of(target, report=report) as drafts:
+    with _work.output_files(target, report=report) as drafts:
         if report:
             _work.import_report()
         fitted, saved_ids, warning = load_model(model)
         if warning:
-            talk.note(warning)
-        read = _work.read(source, talk, sheet=sheet, **text)
+            reporter.note(warning)
+        read = _work.read(source, reporter, sheet=sheet, **text)
         _work.check_named(read, id=id_ or [], keep=keep)
         ids = id_ or [name for name in saved_ids if name in read]
         table = _work.check_columns(read, fitted[0], source, allowed=[*ids, *keep])
-        _work.note_unseen_values(table, fitted[0], talk)
+        _work.note_unseen_values(table, fitted[0], reporter)
         results = _work.find_results(
             fitted,
             table,
-            talk,
+            reporter,
             columns=_work.row_columns(read, fitted[0], ids=ids, keep=keep),
             scores=None,
             top=top,
             n_reasons=reasons,
             jobs=jobs,
         )
-        listing = _finish(results, target, drafts, talk, top, is_training=False)
+        listing = _finish(results, target, drafts, reporter, top, is_training=False)
         if report:
-            _work.make_report(fitted, results, drafts.report, talk, source=source)
+            _work.make_report(fitted, results, drafts.report, reporter, source=source)
     _print(listing)
-    _name_files(talk, target.path, report)
+    _name_files(reporter, target.path, report)
 
 
 @app.command()
@@ -494,12 +494,12 @@ def review(
     if source == "-":
         raise typer.BadParameter("Standard input is for answers; give a file to read.")
     from skim.cli import _review, _work
-    from skim.cli._talk import Talk
+    from skim.cli._reporter import Reporter
 
-    talk = Talk(quiet)
+    reporter = Reporter(quiet)
     table = _work.read(
         source,
-        talk,
+        reporter,
         sheet=sheet,
         skip_rows=skip_rows,
         comment=comment,
@@ -513,7 +513,7 @@ def review(
     _review.review(
         _review.Request(source, labels, id_ or [], reasons, jobs, ask.value),
         table,
-        talk,
+        reporter,
         new_model={
             "contamination": contamination or "auto",
             "seed": seed,
@@ -555,16 +555,16 @@ def doctor():
         print(line)
 
 
-def _finish(results, target, drafts, talk, top, *, is_training):
+def _finish(results, target, drafts, reporter, top, *, is_training):
     """Write the results, say how many outliers there are, return what to print."""
     from skim.cli import _work
     from skim.cli._screen import Listing
 
     if target.is_file:
-        _work.write_results(results, target, drafts.output, talk)
+        _work.write_results(results, target, drafts.output, reporter)
     n_listed = min(top or N_LISTED, len(results.losses)) if target.is_shown else 0
     listing = Listing(results, results.strangest(n_listed)) if n_listed else None
-    talk.say(_work.verdict(results, is_training=is_training, n_listed=n_listed))
+    reporter.say(_work.verdict(results, is_training=is_training, n_listed=n_listed))
     return listing
 
 
@@ -648,7 +648,7 @@ def _check_jobs(jobs):
     return jobs
 
 
-def _name_files(talk, *paths):
+def _name_files(reporter, *paths):
     for path in paths:
         if path is not None:
-            talk.say(f"Wrote {path}")
+            reporter.say(f"Wrote {path}")

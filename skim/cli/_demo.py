@@ -5,7 +5,7 @@ from rich.table import Table
 
 from skim import datasets
 from skim.cli import _work
-from skim.cli._talk import Talk
+from skim.cli._reporter import Reporter
 
 LOADERS = {
     "breast-cancer": datasets.load_breast_cancer_outliers,
@@ -17,20 +17,20 @@ SHOWN = 10
 
 def run(name, report, seed):
     """Fit a detector, show the strangest rows and write the report."""
-    talk = Talk(quiet=False)
+    reporter = Reporter(quiet=False)
     _work.import_report()
     with _work.whole_file(report) as draft:
         data, known = LOADERS[name](return_X_y=True, as_frame=True)
-        talk.say(f"{name}: {len(data):,} rows, {data.shape[1]} columns")
-        talk.say(f"{int(known.sum())} rows are known outliers")
+        reporter.say(f"{name}: {len(data):,} rows, {data.shape[1]} columns")
+        reporter.say(f"{int(known.sum())} rows are known outliers")
         model = _work.new_model("altbi", contamination="auto", seed=seed)
-        with talk.step("Fitting ALTBIDetector"):
+        with reporter.step("Fitting ALTBIDetector"):
             model.fit(data)
         columns = _work.row_columns(data, model[0], ids=[], keep=[])
         results = _work.find_results(
             model,
             data,
-            talk,
+            reporter,
             columns=columns,
             scores=model[-1].training_scores_,
             top=None,
@@ -43,7 +43,7 @@ def run(name, report, seed):
             f"{results.is_outlier.sum():,} rows are flagged, including {found} of the "
             f"{known.sum()} known outliers."
         )
-        _work.make_report(model, results, draft, talk, source=name)
+        _work.make_report(model, results, draft, reporter, source=name)
     print(f"The report is {report}; open it in a browser.")
 
 

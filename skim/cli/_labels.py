@@ -194,14 +194,14 @@ def find_labels(path, table, found, *, ids, source):
     return Labels(path, numbers)
 
 
-def matched_labels(path, table, talk, found, *, ids, source):
+def matched_labels(path, table, reporter, found, *, ids, source):
     """Return the labels of all rows for a fit, and say how many there are."""
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; skim review makes it.")
     values = find_labels(path, table, found, ids=ids, source=source).values
     if np.isnan(values).all():
         raise ValueError(f"{path} has no labels; answer some with skim review.")
-    talk.say(f"{counted(values)} in {path}, all of rows in the table")
+    reporter.say(f"{counted(values)} in {path}, all of rows in the table")
     return values
 
 

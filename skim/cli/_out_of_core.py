@@ -57,7 +57,7 @@ class Request(NamedTuple):
     jobs: int
 
 
-def detect(request, talk, *, new_model, sample_size, save):
+def detect(request, reporter, *, new_model, sample_size, save):
     """Fit a model to a sample of the parts and write the results of all of them.
 
     `new_model` is the keyword arguments of `_work.new_model`.
@@ -76,35 +76,35 @@ def detect(request, talk, *, new_model, sample_size, save):
         "n_rows": sample_size,
     }
     with (
-        _outputs(request, folder, talk, save) as drafts,
+        _outputs(request, folder, reporter, save) as drafts,
         workers_of(request.scheduler, request.jobs) as workers,
     ):
         sample = None
         if not (folder.is_begun and folder.model.exists()):
-            sample, counts = _sample(parts, workers, talk, **sampling)
+            sample, counts = _sample(parts, workers, reporter, **sampling)
             if sample.n_seen < 2:
                 raise ValueError(f"{request.source} has fewer than two rows.")
             model = _work.new_model(**new_model, ids=sorted(sample.counters))
-            _work.fit(model, sample.rows, talk)
+            _work.fit(model, sample.rows, reporter)
             folder.note(rows=counts, n_trained=len(sample.rows))
             with replacing(folder.model) as draft:
                 save_model(model, draft, ids=request.ids)
         model, _, _ = load_model(folder.model)
-        _write_parts(model, parts, folder, workers, talk, request)
+        _write_parts(model, parts, folder, workers, reporter, request)
         if save:
             save_model(model, drafts.save, ids=request.ids)
         n_trained = folder.summary["n_trained"]
         by = "."
         if n_trained < sum(folder.summary["rows"]):
             by = f", by the threshold of a sample of {n_trained:,} rows."
-        _finish(model, parts, folder, workers, talk, request, by, drafts, sample)
+        _finish(model, parts, folder, workers, reporter, request, by, drafts, sample)
 
 
-def score(request, talk, *, model_file):
+def score(request, reporter, *, model_file):
     """Write the results of a saved model on all parts."""
     model, saved_ids, warning = load_model(model_file)
     if warning:
-        talk.note(warning)
+        reporter.note(warning)
     parts = _find_parts(request)
     header = read_header(parts[0])
     _work.check_named(header, id=request.ids, keep=request.keep)
@@ -115,11 +115,11 @@ def score(request, talk, *, model_file):
         request.folder, _fingerprints(request, parts, "score", {}) | {"model": used}
     )
     with (
-        _outputs(request, folder, talk) as drafts,
+        _outputs(request, folder, reporter) as drafts,
         workers_of(request.scheduler, request.jobs) as workers,
     ):
         if "rows" not in folder.summary:
-            with talk.progress("Counting rows", len(parts)) as advance:
+            with reporter.progress("Counting rows", len(parts)) as advance:
                 counts = [0] * len(parts)
                 calls = ((_count, i, part) for i, part in enumerate(parts))
                 for i, n_rows in workers.results(calls):
@@ -128,9 +128,9 @@ def score(request, talk, *, model_file):
             if not sum(counts):
                 raise ValueError(f"{request.source} has no rows.")
             folder.note(rows=counts)
-        _write_parts(model, parts, folder, workers, talk, request)
+        _write_parts(model, parts, folder, workers, reporter, request)
         by = ", by the threshold of the training data."
-        _finish(model, parts, folder, workers, talk, request, by, drafts)
+        _finish(model, parts, folder, workers, reporter, request, by, drafts)
 
 
 # Preparation ----------------------------------------------------------------------
@@ -166,23 +166,23 @@ def _fingerprint(value):
 
 
 @contextmanager
-def _outputs(request, folder, talk, save=None):
+def _outputs(request, folder, reporter, save=None):
     """Begin the folder, and yield the drafts of other files; tell what stays."""
     if request.report:
         _work.import_report()
     if folder.is_begun:
-        talk.say(f"Continuing the run in {request.folder}")
+        reporter.say(f"Continuing the run in {request.folder}")
     nowhere = _work.Target(None, is_file=False, is_shown=False)
-    with _work.drafts_of(nowhere, save=save, report=request.report) as drafts:
+    with _work.output_files(nowhere, save=save, report=request.report) as drafts:
         folder.begin()
         try:
             yield drafts
         except KeyboardInterrupt:
-            talk.say("Interrupted; run the same command again to continue.")
+            reporter.say("Interrupted; run the same command again to continue.")
             raise typer.Exit(130) from None
     for path in (request.folder, save, request.report):
         if path is not None:
-            talk.say(f"Wrote {path}")
+            reporter.say(f"Wrote {path}")
 
 
 # Work on all parts ----------------------------------------------------------------
@@ -197,7 +197,7 @@ def _draw(part, number, below, columns, other, **how):
     return number, draw(table, part.name, number, below=below, **how)
 
 
-def _sample(parts, workers, talk, **how):
+def _sample(parts, workers, reporter, **how):
     """Return a sample of the rows, and the number of rows in each part."""
     n_rows, counts = how["n_rows"], [0] * len(parts)
     empty = read_header(parts[0])
@@ -210,25 +210,25 @@ def _sample(parts, workers, talk, **how):
                 below = int(sample.keys.max())
             yield Call(_draw, how), part, number, below
 
-    with talk.progress("Sampling rows", len(parts)) as advance:
+    with reporter.progress("Sampling rows", len(parts)) as advance:
         for number, drawn in workers.results(calls()):
             counts[number] = drawn.n_seen
             sample = merge([sample, drawn], n_rows)
             advance(1)
     sample = with_rare_values(sample)
     n_columns = sample.rows.shape[1]
-    talk.say(f"{sample.n_seen:,} rows, {n_columns} columns, {len(parts):,} parts")
+    reporter.say(f"{sample.n_seen:,} rows, {n_columns} columns, {len(parts):,} parts")
     return sample, counts
 
 
-def _write_parts(model, parts, folder, workers, talk, request):
+def _write_parts(model, parts, folder, workers, reporter, request):
     """Write the results of the parts that are still missing."""
     counts = folder.summary["rows"]
     first_rows = np.cumsum([0, *counts])
     todo = [i for i, n in enumerate(counts) if n and not folder.part(i).exists()]
     n_parts = len(counts) - counts.count(0)
     if folder.is_begun and len(todo) < n_parts:
-        talk.say(f"{n_parts - len(todo):,} of {n_parts:,} parts are there already")
+        reporter.say(f"{n_parts - len(todo):,} of {n_parts:,} parts are there already")
     if not todo:
         return
     shared = workers.share(model)
@@ -240,7 +240,7 @@ def _write_parts(model, parts, folder, workers, talk, request):
         )
         for i in todo
     )
-    with talk.progress("Scoring parts", len(todo)) as advance:
+    with reporter.progress("Scoring parts", len(todo)) as advance:
         for number, data in workers.results(calls):
             folder.write(number, data)
             advance(1)
@@ -292,10 +292,10 @@ def _results(model, read, name, numbers, *, ids, keep, n_reasons, **options):
 # The end --------------------------------------------------------------------------
 
 
-def _finish(model, parts, folder, workers, talk, request, by, drafts, sample=None):
+def _finish(model, parts, folder, workers, reporter, request, by, drafts, sample=None):
     """Sum up what is in the parts, list the strangest rows and write the report."""
     counts = folder.summary["rows"]
-    with talk.step("Collecting the strangest rows"):
+    with reporter.step("Collecting the strangest rows"):
         named = read_header(parts[0])
         named = _work.row_columns(named, model[0], ids=request.ids, keep=request.keep)
         taken = {*named.ids, *named.kept}
@@ -330,7 +330,7 @@ def _finish(model, parts, folder, workers, talk, request, by, drafts, sample=Non
     n_rows, n_flagged = sum(counts), sum(n_outliers)
     verb = "is an outlier" if n_flagged == 1 else "are outliers"
     share = f"{n_flagged / n_rows:.2%}" if n_rows else "0%"
-    talk.say(f"{n_flagged:,} of {n_rows:,} rows ({share}) {verb}{by}")
+    reporter.say(f"{n_flagged:,} of {n_rows:,} rows ({share}) {verb}{by}")
     if request.n_listed and len(table):
         Listing(top, np.arange(min(request.n_listed, len(table)))).print()
     if request.report:
@@ -338,8 +338,8 @@ def _finish(model, parts, folder, workers, talk, request, by, drafts, sample=Non
             header = read_header(parts[0])
             sampling = {"columns": list(header.columns), "other": parts[0].name}
             sampling |= {"seed": 0, "n_rows": SAMPLE}
-            sample, _ = _sample(parts, workers, talk, **sampling)
-        _write_report(model, sample, table, numbers, counts, drafts, talk, request)
+            sample, _ = _sample(parts, workers, reporter, **sampling)
+        _write_report(model, sample, table, numbers, counts, drafts, reporter, request)
 
 
 def _collect(folder, counts, taken, n_kept):
@@ -382,7 +382,7 @@ def _strangest_rows(parts, counts, chosen):
     return found, first_rows[chosen[:, 0]] + chosen[:, 1] + 1
 
 
-def _write_report(model, sample, table, numbers, counts, drafts, talk, request):
+def _write_report(model, sample, table, numbers, counts, drafts, reporter, request):
     """Write a report on the sample and the strangest rows of all."""
     first_rows = np.cumsum([0, *counts])
     sampled = first_rows[sample.parts] + sample.numbers + 1
@@ -395,4 +395,4 @@ def _write_report(model, sample, table, numbers, counts, drafts, talk, request):
     if len(both) < sum(counts):
         source += f" (a sample of {len(sample.rows):,} of {sum(counts):,} rows, with "
         source += "the strangest of all)"
-    _work.make_report(model, results, drafts.report, talk, source=source)
+    _work.make_report(model, results, drafts.report, reporter, source=source)

@@ -53,7 +53,7 @@ class Request(NamedTuple):
     ask: str
 
 
-def review(request, table, talk, *, new_model):
+def review(request, table, reporter, *, new_model):
     """Ask about rows until the user has had enough, and say what has changed.
 
     `new_model` is the keyword arguments of `_work.new_model`.
@@ -61,7 +61,7 @@ def review(request, table, talk, *, new_model):
     check_writable(request.labels)
     model = _work.new_model(**new_model, detector="imboost")
     encoder, detector = model
-    features = _work.encode(encoder, table, talk)
+    features = _work.encode(encoder, table, reporter)
     found = _work.row_columns(table, encoder, ids=[], keep=[]).ids.columns.tolist()
     labels = find_labels(
         request.labels, table, found, ids=request.ids, source=request.source
@@ -84,22 +84,22 @@ def review(request, table, talk, *, new_model):
             n_jobs=1,
         )
 
-    with talk.step("Fitting IMBoostDetector"):
+    with reporter.step("Fitting IMBoostDetector"):
         detector.fit(features)
     with Refits(detector, features) as refits:
         if labels.is_seen.any():
-            with talk.step(f"Learning {counted(labels.values)}"):
+            with reporter.step(f"Learning {counted(labels.values)}"):
                 refits.finish(labels.values)
         before = results_of(refits.newest)
-        conversation = Conversation(labels, refits, results_of, talk, request.ask)
+        conversation = Conversation(labels, refits, results_of, reporter, request.ask)
         try:
             with Keys() as keys:
                 conversation.run(keys)
             if conversation.tally or conversation.n_taken_back:
-                with talk.step("Learning from all answers"):
+                with reporter.step("Learning from all answers"):
                     conversation.refit(refits.finish)
         except KeyboardInterrupt:
-            talk.say(f"\nInterrupted; all answers are in {request.labels}.")
+            reporter.say(f"\nInterrupted; all answers are in {request.labels}.")
             raise typer.Exit(130) from None
         after = results_of(refits.newest)
     tell_changes(before, after, labels, conversation, request)
@@ -114,7 +114,7 @@ class Conversation:
     refits : Refits
     results_of : callable
         Makes Results of a fitted detector.
-    talk : Talk
+    reporter : Reporter
     ask : str
         "strangest", or a strategy of the detector.
 
@@ -126,11 +126,11 @@ class Conversation:
         Number of answers of earlier reviews that were undone.
     """
 
-    def __init__(self, labels, refits, results_of, talk, ask):
+    def __init__(self, labels, refits, results_of, reporter, ask):
         self.labels = labels
         self.refits = refits
         self.results_of = results_of
-        self.talk = talk
+        self.reporter = reporter
         self.ask = ask
         self.console = Console(
             file=sys.stdout, markup=False, emoji=False, highlight=False
@@ -172,7 +172,9 @@ class Conversation:
             function(self.labels.values)
         except Exception as error:  # whatever it is, the answers are worth more
             reason = " ".join(str(error).split()) or type(error).__name__
-            self.talk.note(f"The answers are kept, but learning them failed: {reason}")
+            self.reporter.note(
+                f"The answers are kept, but learning them failed: {reason}"
+            )
 
     def _next_row(self):
         """Return the row most worth asking about, by the newest fit."""

@@ -37,47 +37,47 @@ def new_model(detector, *, contamination, seed, **columns):
     return Pipeline([("encoder", encoder), ("detector", detector)])
 
 
-def fit(model, table, talk, find_labels=None):
+def fit(model, table, reporter, find_labels=None):
     """Fit the pipeline, and show the columns' treatment before the long part.
 
     `find_labels` returns the labels of the rows, given columns that identify them.
     """
     encoder, detector = model
-    features = encode(encoder, table, talk)
+    features = encode(encoder, table, reporter)
     options = {}
     if find_labels is not None:
         found = row_columns(table, encoder, ids=[], keep=[]).ids
         options["labels"] = find_labels(list(found))
-    with talk.step(f"Fitting {type(detector).__name__}"):
+    with reporter.step(f"Fitting {type(detector).__name__}"):
         detector.fit(features, **options)
 
 
-def encode(encoder, table, talk):
+def encode(encoder, table, reporter):
     """Fit the encoder, show the columns' treatment and return the features."""
-    with talk.step("Encoding columns"), talk.warnings():
+    with reporter.step("Encoding columns"), reporter.warnings():
         encoder.fit(table)
         features = encoder.transform(table)
-    talk.decisions(encoder.decisions_)
+    reporter.decisions(encoder.decisions_)
     return features
 
 
-def read(source, talk, **options):
+def read(source, reporter, **options):
     """Read a table and report its size and what the reader notes."""
-    with talk.step(f"Reading {source}"):
+    with reporter.step(f"Reading {source}"):
         table = read_table(source, **options)
     n_rows, n_columns = table.shape
     rows, columns = (
         f"{n:,} {noun}{'s' * (n != 1)}"
         for n, noun in ((n_rows, "row"), (n_columns, "column"))
     )
-    talk.say(f"{rows}, {columns}")
+    reporter.say(f"{rows}, {columns}")
     for note in table.attrs.pop("notes", ()):
-        talk.note(note)
+        reporter.note(note)
     return table
 
 
-class Drafts(NamedTuple):
-    """Drafts of a command's output files."""
+class OutputFiles(NamedTuple):
+    """OutputFiles of a command's output files."""
 
     output: Path | None
     save: Path | None
@@ -85,11 +85,11 @@ class Drafts(NamedTuple):
 
 
 @contextmanager
-def drafts_of(target, *, save=None, report=None):
+def output_files(target, *, save=None, report=None):
     """Check that files can be written, and put them in place on success."""
     with ExitStack() as stack:
         # Files appear in reverse order, standard output last.
-        yield Drafts(
+        yield OutputFiles(
             stack.enter_context(whole_file(target.path)) if target.is_file else None,
             save and stack.enter_context(whole_file(save)),
             report and stack.enter_context(whole_file(report)),
@@ -154,7 +154,7 @@ def row_columns(table, encoder, *, ids, keep):
     return RowColumns(table[ids], table[keep])
 
 
-def note_unseen_values(table, encoder, talk):
+def note_unseen_values(table, encoder, reporter):
     """Say which values the training data did not have, one line per column."""
     treatments = {d.column: d.treatment for d in encoder.decisions_}
     unseen = encoder.unseen_values(table.reset_index(drop=True))
@@ -172,12 +172,12 @@ def note_unseen_values(table, encoder, talk):
         )
         more = len(cells) - len(examples)
         rest = f" and {more:,} more" if more else ""
-        talk.note(f"Column {column!r} has {what}: {named}{rest}.")
+        reporter.note(f"Column {column!r} has {what}: {named}{rest}.")
 
 
-def find_results(model, table, talk, *, columns, scores, top, n_reasons, jobs):
+def find_results(model, table, reporter, *, columns, scores, top, n_reasons, jobs):
     """Score the rows, unless their scores are known."""
-    with talk.step("Scoring rows") if scores is None else nullcontext():
+    with reporter.step("Scoring rows") if scores is None else nullcontext():
         return Results(
             model,
             table,
@@ -190,10 +190,10 @@ def find_results(model, table, talk, *, columns, scores, top, n_reasons, jobs):
         )
 
 
-def write_results(results, target, draft, talk):
+def write_results(results, target, draft, reporter):
     """Write losses, labels and reasons."""
     path = target.path
-    with talk.progress("Finding reasons", len(results.rows)) as advance:
+    with reporter.progress("Finding reasons", len(results.rows)) as advance:
         results.write(
             draft,
             as_parquet=path is not None and path.suffix.lower() == ".parquet",
@@ -245,14 +245,14 @@ def import_report():
     return write_report
 
 
-def make_report(model, results, draft, talk, *, source):
+def make_report(model, results, draft, reporter, *, source):
     """Write the HTML report."""
     numbers, *names = results.names(range(len(results.table))).values()
     ids = [" / ".join(row) for row in zip(*names, strict=True)] or numbers
     if len(set(ids)) < len(ids):
         ids = [f"{name} (row {row})" for name, row in zip(ids, numbers, strict=True)]
     name = "standard input" if source == "-" else Path(source).name
-    with talk.step("Writing the report"):
+    with reporter.step("Writing the report"):
         import_report()(model, results.table, draft, source=name, ids=ids)
 
 

@@ -11,7 +11,7 @@ from skim._utils import import_pandas
 MAJORITY = 0.5  # of the rows of a part with the same value
 
 
-class Witness(NamedTuple):
+class RareRow(NamedTuple):
     """A row that shows a value of a column.
 
     Attributes
@@ -40,7 +40,7 @@ def witnesses_of(part, number):
 
     Returns
     -------
-    witnesses : dict of str to list of Witness
+    rare_rows : dict of str to list of RareRow
         One row for a constant column.
     """
     found: dict = {}
@@ -53,7 +53,7 @@ def witnesses_of(part, number):
             if differs is not None and differs.mean() < MAJORITY:
                 places = [place, int(np.argmax(differs))][: 1 + bool(differs.any())]
                 found[str(column)] = [
-                    Witness(number, p, values.iloc[p], part.iloc[[p]])
+                    RareRow(number, p, values.iloc[p], part.iloc[[p]])
                     for p in sorted(places)
                 ]
                 break
@@ -66,26 +66,26 @@ def merge_witnesses(every):
     These are the same in whatever order parts are merged.
     """
     merged: dict = {}
-    for column in {name for witnesses in every for name in witnesses}:
-        rows = [row for witnesses in every for row in witnesses.get(column, ())]
+    for column in {name for rare_rows in every for name in rare_rows}:
+        rows = [row for rare_rows in every for row in rare_rows.get(column, ())]
         first, *others = sorted(rows, key=lambda row: row[:2])
         other = [row for row in others if not _same(row.value, first.value)]
         merged[column] = [first, *other[:1]]
     return merged
 
 
-def missing_rows(rows, witnesses):
-    """Return the witnesses of values that columns of a sample lack, if it has only one.
+def missing_rows(rows, rare_rows):
+    """Return the rare_rows of values that columns of a sample lack, if it has only one.
 
     Parameters
     ----------
     rows : DataFrame
         The sample.
-    witnesses : dict of str to list of Witness
+    rare_rows : dict of str to list of RareRow
     """
     found: dict = {}
     for column in rows.columns:
-        few = witnesses.get(str(column), ())
+        few = rare_rows.get(str(column), ())
         if len(few) < 2:
             continue
         differs = _differs(rows[column], rows[column].iloc[0])

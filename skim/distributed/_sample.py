@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from skim._utils import import_pandas
 from skim.distributed._rare import (
-    Witness,
+    RareRow,
     merge_witnesses,
     missing_rows,
     witnesses_of,
@@ -38,7 +38,7 @@ class Sample(NamedTuple):
         From each column whose type is known to its kind, and a part in which it is.
     counters : frozenset of str or None
         Columns that count up in each part; None if there were no rows.
-    witnesses : dict
+    rare_rows : dict
         Rows with different values in columns that are nearly constant.
     """
 
@@ -49,7 +49,7 @@ class Sample(NamedTuple):
     n_seen: int
     kinds: dict[str, tuple[str, str]]
     counters: frozenset[str] | None = None
-    witnesses: dict[str, list[Witness]] = {}
+    rare_rows: dict[str, list[RareRow]] = {}
 
     def smallest(self, n_rows):
         """Return a sample of at most `n_rows` of these rows."""
@@ -113,7 +113,7 @@ def draw(part, name, number, *, seed, n_rows, below=None):
         rows=rows,
         kinds=kinds,
         counters=counters,
-        witnesses=witnesses_of(part, number),
+        rare_rows=witnesses_of(part, number),
     )
 
 
@@ -143,7 +143,7 @@ def merge(samples, n_rows):
         n_seen=sum(sample.n_seen for sample in samples),
         kinds=kinds,
         counters=frozenset.intersection(*counters) if counters else None,
-        witnesses=merge_witnesses([sample.witnesses for sample in samples]),
+        rare_rows=merge_witnesses([sample.rare_rows for sample in samples]),
     ).smallest(n_rows)
     order = np.lexsort((merged.numbers, merged.parts))
     if (order == np.arange(len(order))).all():
@@ -158,9 +158,9 @@ def merge(samples, n_rows):
 
 def with_rare_values(sample):
     """Add a row for each column that is constant in the sample, but not in the data."""
-    if not sample.witnesses or not len(sample.rows):
+    if not sample.rare_rows or not len(sample.rows):
         return sample
-    new = missing_rows(sample.rows, sample.witnesses)
+    new = missing_rows(sample.rows, sample.rare_rows)
     if not new:
         return sample
     return sample._replace(

@@ -59,7 +59,7 @@ class ColumnsEncoder(TransformerMixin, BaseEstimator):
         self.suffixes_, self.learned_ = [], []
         for j in range(X.shape[1]):
             suffixes, learned, missing = self._learn(X.iloc[:, j], j)
-            flagged = self.flag and has_news(missing)
+            flagged = self.flag and is_informative(missing)
             self.suffixes_.append(suffixes + ["_missing"] * flagged)
             self.learned_.append(learned)
         return self
@@ -343,7 +343,7 @@ def is_missing(column):
     return to_text(column).isna().to_numpy(bool)
 
 
-def has_news(missing):
+def is_informative(missing):
     """Whether gaps tell something: there are some, but not in most rows."""
     return bool(missing.any() and missing.mean() <= MANY_GAPS)
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skim.tables._columns import (
-    has_news,
+    is_informative,
     is_missing,
     to_days,
     to_numbers,
@@ -104,7 +104,9 @@ def decide_category(column, rules):
     levels, missing = text.dropna().unique(), text.isna().to_numpy(bool)
     if not len(levels):
         return NO_VALUES
-    if len(levels) == 1 and not (rules.missing == "evidence" and has_news(missing)):
+    if len(levels) == 1 and not (
+        rules.missing == "evidence" and is_informative(missing)
+    ):
         return Outcome(
             "dropped", f"constant: {levels[0]}{_gaps(missing)}", constant=levels[0]
         )

@@ -15,7 +15,7 @@ from skim.distributed import DaskDetector
 from tests.distributed.conftest import cut
 from tests.distributed.counted import Counted
 
-# A killed worker makes distributed talk.
+# A killed worker makes distributed reporter.
 pytestmark = pytest.mark.filterwarnings("default")
 
 

@@ -66,8 +66,8 @@ def test_rare_values_are_the_same_in_whatever_order_parts_are_merged():
         merged = samples[order[0]]
         for i in order[1:]:
             merged = merge([merged, samples[i]], 1)
-        assert [row[:3] for row in merged.witnesses["flag"]] == [(0, 0, 0), (1, 0, 1)]
-        assert len(merged.witnesses["a"]) == 1
+        assert [row[:3] for row in merged.rare_rows["flag"]] == [(0, 0, 0), (1, 0, 1)]
+        assert len(merged.rare_rows["a"]) == 1
 
 
 def test_a_part_with_another_type_is_named():

@@ -11,7 +11,7 @@ from rich.table import Table
 MANY_COLUMNS = 40
 
 
-class Talk:
+class Reporter:
     """Prints messages and progress on standard error, unless quiet.
 
     Parameters
