@@ -28,7 +28,7 @@ class RareRow(NamedTuple):
     row: Any
 
 
-def witnesses_of(part, number):
+def rare_rows_of(part, number):
     """Return two rows that differ in a column, for each column of mostly one value.
 
     Parameters

@@ -12,7 +12,7 @@ from skim.distributed._rare import (
     RareRow,
     merge_witnesses,
     missing_rows,
-    witnesses_of,
+    rare_rows_of,
 )
 from skim.tables._decide import counts_up
 from skim.tables._many import check_same_columns
@@ -113,7 +113,7 @@ def draw(part, name, number, *, seed, n_rows, below=None):
         rows=rows,
         kinds=kinds,
         counters=counters,
-        rare_rows=witnesses_of(part, number),
+        rare_rows=rare_rows_of(part, number),
     )
 
 

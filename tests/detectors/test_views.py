@@ -1,0 +1,118 @@
+"""Two views of the features, and training data without outliers."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from skim import ALTBIDetector, ODIMDetector
+from skim.networks import VAEConfig
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    """A table with gaps and columns of very different shapes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    X[:, 1] = np.exp(3 * X[:, 1])
+    X[:, 2] = X[:, 2] > 1
+    X[::11, 3] = np.nan
+    return X
+
+
+@pytest.fixture(scope="module")
+def detector(skewed):
+    return ALTBIDetector(
+        network="two_views",
+        n_estimators=2,
+        epochs=12,
+        store_snapshots=True,
+        random_state=0,
+    ).fit(skewed)
+
+
+def test_members_of_both_views_are_trained_side_by_side(detector):
+    assert detector.model_.views == (2, 3)
+    assert detector.weights_.shape[1] == 5
+    first, second = detector.model_.view_weights
+    assert first == 0.75
+    assert second > 0
+
+
+def test_rows_are_scored_alike_in_training_and_later(detector, skewed):
+    scores = detector.score_samples(skewed)
+    np.testing.assert_array_equal(scores, detector.training_scores_)
+    np.testing.assert_array_equal(detector.score_samples(skewed[7:9]), scores[7:9])
+    again = pickle.loads(pickle.dumps(detector))
+    np.testing.assert_array_equal(again.score_samples(skewed), scores)
+    *_, last = detector.staged_score_samples(skewed)
+    np.testing.assert_allclose(last, scores)
+
+
+def test_both_views_add_to_the_loss(detector, skewed):
+    table = np.repeat(skewed[1:2], 2, axis=0)
+    table[1, 1] = table[0, 1] * 1e3
+    model = detector.model_
+    values = model.scaler.transform(table)
+    assert values.shape == (2, 8)
+    assert (values[0] != values[1]).nonzero()[0].tolist() == [1, 5]
+    contributions = detector.explain(table)
+    assert contributions.shape == (2, 4)
+    assert contributions[1, 1] > contributions[0, 1]
+
+
+def test_the_second_view_is_the_same_for_any_monotone_scale(skewed):
+    scaler = VAEConfig(n_normal=1).scaler(4).fit(skewed)
+    stretched = np.sign(skewed) * np.abs(skewed) ** 3
+    other = VAEConfig(n_normal=1).scaler(4).fit(stretched)
+    np.testing.assert_array_equal(
+        scaler.transform(skewed)[:, 4:], other.transform(stretched)[:, 4:]
+    )
+
+
+def test_schedules_that_keep_members_apart_refuse_two_views(skewed):
+    with pytest.raises(ValueError, match="ODIMSchedule cannot train"):
+        ODIMDetector(network="two_views").fit(skewed)
+
+
+# Clean training data ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def clean():
+    return np.random.default_rng(1).normal(size=(3000, 3)) @ np.diag([1, 5, 0.1])
+
+
+def test_few_new_clean_rows_are_flagged(clean):
+    detector = ALTBIDetector(contamination=0.0, epochs=20, random_state=0)
+    detector.fit(clean[:1000])
+    assert 0.005 < np.mean(detector.predict(clean[1000:]) == -1) < 0.02
+    assert np.mean(detector.held_out_scores_ < detector.offset_) == 0.01
+    far = np.array([[6.0, 0.0, 0.0], [0.0, 0.0, 0.6]])
+    assert detector.predict(far).tolist() == [-1, -1]
+
+
+def test_all_rows_count_and_training_does_not_stop_early(clean):
+    detector = ALTBIDetector(contamination=0.0, epochs=8, random_state=0)
+    detector.fit(clean[:200])
+    assert detector.model_.schedule.keep_quantile == 1
+    assert detector.best_epoch_ == 8
+    assert detector.history_["update"][-1] == 8 * 15
+
+
+def test_no_member_is_judged_by_rows_that_it_has_seen(clean):
+    X = clean[:60].copy()
+    X[0] = [30.0, 0.0, 0.0]
+    detector = ALTBIDetector(contamination=0.0, n_estimators=2, random_state=0).fit(X)
+    seen, held_out = detector.training_scores_[0], detector.held_out_scores_[0]
+    assert held_out < seen
+
+
+def test_clean_data_is_said_before_training(clean):
+    X = clean[:50]
+    detector = ALTBIDetector(epochs=3, random_state=0).fit(X)
+    assert detector.held_out_scores_ is None
+    with pytest.raises(ValueError, match="fit again"):
+        detector.set_contamination(0.0)
+    with pytest.raises(ValueError, match="needs an ALTBISchedule"):
+        ODIMDetector(contamination=0.0).fit(X)
