@@ -89,9 +89,11 @@ def detect(folder, *options, source="orders.csv"):
 def test_every_answer_is_kept(folder):
     result = review(folder, ["y", "no", "s", "what", "u", "y", "N", "q", "y"])
     first, second, third, fourth, again, then, last = asked(result)
-    assert len({first, second, third, fourth, last}) == 5
-    assert (again, then) == (third, fourth)
-    expected = {first: 1, second: 0, third: 1, fourth: 0}
+    assert len({first, second, third, fourth}) == 4
+    assert again == third
+    # A fit to three labels may have finished since, and prefer another row.
+    assert len({first, second, third, then, last}) == 5
+    expected = {first: 1, second: 0, third: 1, then: 0}
     assert labels_in(folder).to_dict() == expected
     assert "Answer with one of y, n, s, u and q." in result.stdout
     assert "4 answers; " in result.stdout
