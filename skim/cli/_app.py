@@ -545,16 +545,6 @@ def demo(
     run(data.value, report, seed)
 
 
-@app.command()
-@_in_one_sentence
-def doctor():
-    """Show installed versions, extras and the device."""
-    from skim.cli._doctor import examine
-
-    for line in examine():
-        print(line)
-
-
 def _finish(results, target, drafts, reporter, top, *, is_training):
     """Write the results, say how many outliers there are, return what to print."""
     from skim.cli import _work

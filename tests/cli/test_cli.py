@@ -716,33 +716,13 @@ def test_demo_writes_a_report(tmp_path, data):
     assert path.read_text(encoding="utf-8").startswith("<!")
 
 
-def test_version_and_doctor():
+def test_the_version_is_shown():
     result = run_process("--version", text=True)
     assert result.stdout == f"skim {skim.__version__}\n"
-    examined = run("doctor").stdout
-    for words in (f"skim {skim.__version__}", "torch 2", "device cpu", "scikit-learn"):
-        assert words in examined
-
-
-def test_doctor_names_missing_packages(monkeypatch):
-    from skim.cli import _doctor
-
-    requirements = [
-        "numpy>=1.26",
-        "rich>=13; extra == 'cli'",
-        "no-such-thing>=2 ; extra == 'cli'",
-        "rich; extra == 'plot'",
-        "skim-od[cli,plot]; extra == 'bench'",
-    ]
-    monkeypatch.setattr(_doctor.metadata, "requires", lambda _: requirements)
-    examined = list(_doctor.examine())
-    assert "skim-od[cli] is missing no-such-thing" in examined
-    assert "skim-od[bench] is missing no-such-thing" in examined
-    assert "skim-od[plot] complete" in examined
 
 
 @pytest.mark.parametrize(
-    ("package", "command"), [("typer", "doctor"), ("rich", "demo")]
+    ("package", "command"), [("typer", "detect"), ("rich", "demo")]
 )
 def test_a_missing_extra_is_named_in_one_sentence(package, command):
     code = f"import sys; sys.modules['{package}'] = None\n"
@@ -770,7 +750,7 @@ def test_help_is_quick_and_explains_exit_codes():
     code = "import sys; from skim.cli import _app; sys.exit('sklearn' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert "130 if interrupted" in " ".join(run("--help").stdout.split())
-    for command in ("detect", "score", "demo", "doctor"):
+    for command in ("detect", "score", "review", "demo"):
         assert run(command, "--help").exit_code == 0
 
 
