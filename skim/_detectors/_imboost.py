@@ -240,30 +240,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         self._learn(X, check_labels(labels, _num_samples(X)))
         return self
 
-    def fit_predict(
-        self, X: ArrayLike, y: object = None, *, labels: ArrayLike | None = None
-    ) -> NDArray[np.int_]:
-        """Fit the detector and label the training data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, outliers included.
-
-        y : Ignored
-            Not used, present for API consistency by convention.
-
-        labels : array-like of shape (n_samples,), default=None
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            +1 for inliers, -1 for outliers.
-        """
-        self.fit(X, y, labels=labels)
-        return np.where(self.training_scores_ < self.offset_, -1, 1)
-
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_oracle(
         self,

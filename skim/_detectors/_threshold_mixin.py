@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,9 @@ class ThresholdMixin(OutlierMixin):
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Score rows: the lower, the more abnormal."""
 
-    def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int_]:
+    def fit_predict(
+        self, X: ArrayLike, y: object = None, **params: Any
+    ) -> NDArray[np.int_]:
         """Fit the detector and label the training data.
 
         Parameters
@@ -40,12 +42,15 @@ class ThresholdMixin(OutlierMixin):
         y : Ignored
             Not used, present for API consistency by convention.
 
+        **params : dict
+            Passed on to `fit`.
+
         Returns
         -------
         labels : ndarray of shape (n_samples,)
             +1 for inliers, -1 for outliers.
         """
-        self.fit(X, y)
+        self.fit(X, y, **params)
         if getattr(self, "training_rows_", None) is not None:
             return self.predict(X)
         return np.where(self.training_scores_ < self.offset_, -1, 1)
