@@ -92,7 +92,7 @@ def outlier_mask(y, n_samples, name="y", advice=""):
         raise ValueError(
             f"{name} has one class only; both inliers and outliers are needed.{advice}"
         )
-    found = ", ".join(map(repr, sorted(values, key=str)[:5])) or "what cannot be sorted"
+    found = ", ".join(map(repr, sorted(values, key=str)[:5])) or "values of mixed types"
     raise ValueError(
         f"{name} must be 0 and 1 (outliers), or +1 and -1 (outliers), not {found}; "
         "for example, y == 'outlier' makes such labels."

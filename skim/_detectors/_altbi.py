@@ -61,7 +61,7 @@ class ALTBIDetector(BaseDetector):
         that about 1 to 3 % of the rows are outliers. 0 means that the training data is
         clean: all rows train the networks, three times as long and without early
         stopping, and the threshold is such that about 1 % of new clean rows are
-        flagged, as told by members that have not seen them.
+        flagged, estimated from members that were not trained on them.
 
     random_state : int, RandomState instance or None, default=None
         Controls the initial weights, the batches and the latent noise. Pass an int
@@ -96,9 +96,9 @@ class ALTBIDetector(BaseDetector):
         seen it; None otherwise.
 
     training_rows_ : ndarray of shape (n_sampled,) or None
-        Of more than a million rows, 200,000 are drawn at random, which train the
-        networks and set the threshold; all rows set the scaling. These are their
-        indices, in the order of `training_scores_`. None for smaller tables.
+        If there are more than a million rows, a random sample of 200,000 trains the
+        networks and sets the threshold; all rows set the scaling. These are the
+        sampled indices, in the order of `training_scores_`. None for smaller tables.
 
     history_ : dict of str to ndarray
         Record of the training run, with one element per epoch: "epoch", "update",

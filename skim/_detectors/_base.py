@@ -129,9 +129,9 @@ class BaseDetector(
             Not used, present for API consistency by convention.
 
         observe : callable, default=None
-            Called after every entry of `history_` with the networks as they are then,
-            as of `model_`, and the training data as they see it. If it returns True,
-            training ends.
+            Called after every entry of `history_` with a model of the current state,
+            as in `model_`, and the scaled training data. If it returns True, training
+            ends.
 
         Returns
         -------
@@ -179,6 +179,11 @@ class BaseDetector(
                     f"{type(schedule).__name__} cannot train a network with two views; "
                     "use an ALTBISchedule, or set n_normal=0."
                 )
+            if is_clean and min(views) < 2:
+                raise ValueError(
+                    "contamination=0 needs at least two members per view, so that "
+                    "each row is left out by one; increase n_estimators or n_normal."
+                )
             shape = network.shape(scaler, views)
             folds = _folds(views, len(X), self.random_state) if is_clean else None
             run = self._new_run(shape, schedule, rows, views, folds, device)
@@ -194,12 +199,15 @@ class BaseDetector(
                 snapshots=Snapshots(*(np.empty((0, n_members)) for _ in range(3))),
                 history={},
                 views=views,
-                view_weights=np.ones(1),
+                folds=folds,
             )
 
             def on_entry():
                 now = model.with_state(run.state(), run.members)
-                stop = observe is not None and bool(observe(now, rows))
+                stop = False
+                if observe is not None:
+                    with nets.outside_compute():
+                        stop = bool(observe(now, rows))
                 return callbacks.end_epoch(lambda: as_if_fitted(now)) or stop
 
             def as_if_fitted(now):
@@ -227,8 +235,7 @@ class BaseDetector(
             model = replace(
                 model, snapshots=snapshots, log=log, history=history.columns()
             ).normalized(rows)
-            held_out = model.held_out_losses(rows, folds) if is_clean else None
-            set_fitted(self, model, rows, checked, n_threads, held_out)
+            set_fitted(self, model, rows, checked, n_threads)
         callbacks.end()
 
     def _network(self):
@@ -255,7 +262,12 @@ class BaseDetector(
         noise = shape.draw_noise(n_members, generator)
         if self.ema_steps:
             warm_up = nets.Run(
-                shape, weights, schedule.optimiser(weights), data, generator
+                shape,
+                weights,
+                schedule.optimiser(weights),
+                data,
+                generator,
+                left_out=left_out,
             )
             self.ema_warm_up(weights, lambda: schedule.update(warm_up, 1))
         optimiser = schedule.optimiser(weights)
@@ -504,7 +516,7 @@ def scaled_table(detector, X, **checks):
     return ScaledTable(detector.model_.scaler, _validated(detector, X, **checks))
 
 
-def set_fitted(detector, model, rows, checked, n_threads=1, held_out_losses=None):
+def set_fitted(detector, model, rows, checked, n_threads=1):
     """Set the attributes of a fitted detector, the only place that does.
 
     Parameters
@@ -517,13 +529,11 @@ def set_fitted(detector, model, rows, checked, n_threads=1, held_out_losses=None
     checked : BaseDetector
         Has the number and the names of the features.
     n_threads : int, default=1
-    held_out_losses : ndarray of shape (n_samples,), default=None
-        Losses of the training data under members that have not seen it.
     """
     scores = -model.losses(rows, n_threads=n_threads)
     if not np.isfinite(scores).all():
         raise _diverged(detector)
-    held_out = None if held_out_losses is None else -held_out_losses
+    held_out = None if model.folds is None else -model.held_out_losses(rows)
     offset = _threshold(scores, held_out, detector.contamination)
     detector.model_ = model
     detector.training_scores_ = scores
@@ -551,7 +561,10 @@ def _threshold(scores, held_out, contamination):
     if contamination != 0:
         return threshold(scores, contamination)
     if held_out is None:
-        raise ValueError("contamination=0 changes the training; set it and fit again.")
+        raise ValueError(
+            "contamination=0 changes how the networks are trained; call "
+            "set_params(contamination=0) and fit again."
+        )
     return threshold(held_out, CLEAN_SHARE)
 
 
@@ -567,7 +580,8 @@ def _for_clean_data(schedule):
 def _folds(views, n_rows, random_state):
     """Return which member of each view does not see a row, of shape (V, n)."""
     places = own_random_state(random_state).permutation(n_rows)
-    return np.stack([places % n_members for n_members in views])
+    folds = np.stack([places % n_members for n_members in views])
+    return folds.astype(np.min_scalar_type(max(views)))
 
 
 def _validated(estimator, X, *, reset=False, dtype=(np.float64, np.float32), **checks):

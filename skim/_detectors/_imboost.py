@@ -6,7 +6,7 @@ import pickle
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import joblib
@@ -16,13 +16,13 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils import _safe_indexing, check_scalar
 from sklearn.utils._param_validation import (
     HasMethods,
+    Interval,
     StrOptions,
     validate_parameter_constraints,
 )
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skim._detectors._altbi import ALTBIDetector, published_vae
-from skim._detectors._base import BaseDetector
 from skim._detectors._label_model import LabelModel, usable_labels
 from skim._detectors._labels import (
     STRATEGIES,
@@ -148,7 +148,10 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
     _parameter_constraints: dict = {
         "detector": [HasMethods(["fit", "score_samples", "feature_space"]), None],
-        "contamination": BaseDetector._parameter_constraints["contamination"],
+        "contamination": [
+            StrOptions({"auto"}),
+            Interval(Real, 0, 0.5, closed="right"),
+        ],
         "query_strategy": [StrOptions(set(STRATEGIES))],
         "random_state": ["random_state"],
     }
@@ -466,7 +469,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         Parameters
         ----------
         n : int, default=10
-            Number of rows; fewer are returned if fewer have no label.
+            Number of rows; fewer are returned if there are fewer unlabelled rows.
 
         strategy : str or None, default=None
             One of the values of `query_strategy`, which None stands for.

@@ -81,9 +81,9 @@ class ODIMDetector(BaseDetector):
         `training_rows_` if there are more than a million.
 
     training_rows_ : ndarray of shape (n_sampled,) or None
-        Of more than a million rows, 200,000 are drawn at random, which train the
-        networks and set the threshold; all rows set the scaling. These are their
-        indices, in the order of `training_scores_`. None for smaller tables.
+        If there are more than a million rows, a random sample of 200,000 trains the
+        networks and sets the threshold; all rows set the scaling. These are the
+        sampled indices, in the order of `training_scores_`. None for smaller tables.
 
     best_updates_ : ndarray of shape (n_estimators,)
         The update after which each member was kept.

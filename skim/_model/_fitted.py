@@ -61,8 +61,8 @@ class FittedModel:
         The states after every entry of the history, if they were stored.
     views : tuple of int
         Number of members that see each view of the data.
-    view_weights : ndarray of shape (V,)
-        By which the losses under each view enter the loss of a row.
+    folds : ndarray of int of shape (V, n) or None
+        Which member of each view has not seen a training row, if they are clean.
     ranges : ndarray of shape (S, 2, M) or None
         The minimum and the width of each member's losses on the training data, by
         snapshot, if losses are normalized.
@@ -81,7 +81,7 @@ class FittedModel:
     snapshots: Snapshots
     history: dict[str, np.ndarray]
     views: tuple[int, ...]
-    view_weights: np.ndarray
+    folds: Any = None
     log: Any = None
     ranges: np.ndarray | None = None
     log_ranges: np.ndarray | None = None
@@ -105,7 +105,7 @@ class FittedModel:
         for _, part in rows:
             by_snapshot = self.by_snapshot(part.values, n_threads)
             totals = sum(map(self._totals, by_snapshot))
-            losses = self._combined(totals, len(self.snapshots.weights))
+            losses = self.combined(totals, len(self.snapshots.weights))
             found.append(self.completed(losses, part))
         return np.concatenate(found)
 
@@ -115,7 +115,7 @@ class FittedModel:
         # Python's sum adds in the same order whatever the other rows.
         return np.array([sum(own) for own in np.split(losses, ends[:-1])])
 
-    def _combined(self, totals, n_snapshots):
+    def combined(self, totals, n_snapshots):
         """Return the losses of rows, given their sums over members and snapshots."""
         means = totals / (n_snapshots * np.array(self.views)[:, None])
         return sum(w * own for w, own in zip(self.view_weights, means, strict=True))
@@ -129,20 +129,18 @@ class FittedModel:
             found.append([self.completed(losses, part) for losses in own])
         return np.concatenate(found, axis=1)
 
-    def held_out_losses(self, rows, folds):
+    def held_out_losses(self, rows):
         """Return the losses of training rows under members that never saw them.
 
         Parameters
         ----------
         rows : iterable of (slice, ScaledRows)
-        folds : ndarray of int of shape (V, n)
-            Which member of each view has not seen a row.
         """
         first = np.cumsum([0, *self.views[:-1]])[:, None]
         found = []
         for block, part in rows:
             own = sum(self.by_snapshot(part.values)) / len(self.snapshots.weights)
-            chosen = np.take_along_axis(own, first + folds[:, block], axis=0)
+            chosen = np.take_along_axis(own, first + self.folds[:, block], axis=0)
             found.append(self.completed(self.view_weights @ chosen, part))
         return np.concatenate(found)
 
@@ -244,7 +242,7 @@ class FittedModel:
                 losses = rescaled(losses, self.ranges[s])
             totals += self._totals(losses)
             terms += own_terms
-        losses = self._combined(totals, len(weights))
+        losses = self.combined(totals, len(weights))
         return losses, finite(terms / weights.size, nan=FLOAT32_MAX)
 
     def _over_cells(self, terms, rows, X):
@@ -317,8 +315,6 @@ class FittedModel:
         rows : iterable of (slice, ScaledRows)
             The training data.
         """
-        if len(self.views) > 1:
-            return replace(self, view_weights=self._scaled_view_weights())
         if not self.schedule.normalize_losses:
             return self
         model = replace(self, ranges=self.loss_ranges(rows))
@@ -327,10 +323,14 @@ class FittedModel:
         every = replace(self, snapshots=self.log.take(np.arange(len(self.log.index))))
         return replace(model, log_ranges=every.loss_ranges(rows))
 
-    def _scaled_view_weights(self):
-        """Return the weights of the views, with losses on the scale of the first."""
-        values = self.scaler.scale(self.sample).values
-        totals = sum(map(self._totals, self.by_snapshot(values)))
+    @cached_property
+    def view_weights(self):
+        """The weights of the views, (V,), with losses on the scale of the first."""
+        if len(self.views) == 1:
+            return np.ones(1)
+        with nets.compute():
+            values = self.scaler.scale(self.sample).values
+            totals = sum(map(self._totals, self.by_snapshot(values)))
         means = totals / np.array(self.views)[:, None]
         low, high = np.quantile(means, [0.05, 0.95], axis=1)
         spread = np.where(high > low, high - low, np.inf)
@@ -394,8 +394,8 @@ class FittedModel:
             # Later entries never look back further than this one.
             totals = {k: total for k, total in totals.items() if k >= counted[0]}
             total = sum(totals[k] for k in counted)
-            losses = self._combined(total, len(counted))
             earlier = self._at_entry(entry)
+            losses = earlier.combined(total, len(counted))
             for block, part in rows:
                 losses[block] = earlier.completed(losses[block], part)
             yield losses

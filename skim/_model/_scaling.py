@@ -95,15 +95,6 @@ class ScaledTable:
         """Whether any cell is missing."""
         return bool(np.isnan(self.X.min()))
 
-    def box(self):
-        """Return the least and the largest scaled value of each column."""
-        ends = [
-            (np.fmin.reduce(part.values), np.fmax.reduce(part.values))
-            for _, part in self
-        ]
-        low, high = zip(*ends, strict=True)
-        return np.fmin.reduce(low), np.fmax.reduce(high)
-
 
 class InputScaler:
     """Scale every feature by its distribution in the training data.

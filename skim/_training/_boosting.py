@@ -79,6 +79,10 @@ class IMBoostSchedule(ALTBISchedule):
         """Return a copy without labels and questions."""
         return replace(self, labels=None, ask=None)
 
+    def for_clean_data(self):
+        """Refuse data without outliers, of which there is nothing to ask."""
+        raise ValueError("IMBoostSchedule needs data with outliers; contamination=0.")
+
     def start(self, run, epochs):
         """Return the function that takes the steps of a run."""
         return _Boosting(self, run, epochs).update
@@ -129,7 +133,9 @@ class _Boosting:
             return
         interval = max((self.epochs - schedule.warm_up) // schedule.n_rounds, 1)
         if n_epochs % interval == 0 and n_epochs // interval < schedule.n_rounds:
-            self.labels = schedule.ask(run.mean_losses(self.rows, self._recent))
+            losses = run.mean_losses(self.rows, self._recent)
+            with nets.outside_compute():
+                self.labels = schedule.ask(losses)
             self._use_labels(run)
 
     def _use_labels(self, run):

@@ -8,7 +8,7 @@ from sklearn.metrics import get_scorer as get_scorer_of_sklearn
 from sklearn.metrics._scorer import _Scorer
 from sklearn.pipeline import Pipeline
 
-from skim._detectors._base import BaseDetector
+from skim._detectors._base import BaseDetector, scaled_table
 from skim._training._criteria import gradient_cohesion, loss_entropy, thinned
 from skim._training._mixture import separation
 from skim.metrics._labelled import (
@@ -106,7 +106,7 @@ def _gradient_cohesion(estimator, X):
         chosen = np.random.RandomState(SEED).choice(n_rows, N_GRADIENTS, replace=False)
         X = X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]
     return gradient_cohesion(
-        detector.model_.gradient_products(detector.feature_space(X))
+        detector.model_.gradient_products(scaled_table(detector, X).values())
     ).mean()
 
 

@@ -154,7 +154,11 @@ class EpochRun:
             return self.models[place]
         detector = detector_of(self.models[place])
         with nets.compute():
-            rows = scaled_table(self.run_, self.X_).kept()
+            table = scaled_table(self.run_, self.X_)
+            chosen = self.run_.training_rows_
+            if chosen is not None:
+                table = replace(table, X=table.X[chosen])
+            rows = table.kept()
             model = self.run_.model_.at(detector.epochs)
             if not detector.store_snapshots:
                 model = replace(model, log=None, log_ranges=None)

@@ -1,4 +1,4 @@
-"""A search over epochs at the price of one training run."""
+"""A search over epochs at the cost of one training run."""
 
 import time
 from numbers import Integral
@@ -20,7 +20,7 @@ DEFAULT_SCORING = "neg_loss_entropy"
 
 
 class EpochSearchCV(GridSearchCV):
-    """Search over numbers of epochs, and other parameters, at the price of few fits.
+    """Search over numbers of epochs, and other parameters, at the cost of few fits.
 
     The results are those of :class:`~sklearn.model_selection.GridSearchCV`. But
     instead of one fit for every number of epochs there is a single training run, to
@@ -184,7 +184,8 @@ class EpochSearchCV(GridSearchCV):
         }
         search = self._formatted(records, splits, scoring)
         for name, value in vars(search).items():
-            if name.endswith("_") and not name.startswith("_"):
+            is_result = name.endswith("_") and not name.startswith("_")
+            if is_result and name not in ("best_estimator_", "refit_time_"):
                 setattr(self, name, value)
         self.scorer_ = scoring
         if self.refit:

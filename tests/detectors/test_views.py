@@ -4,8 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from skim import ALTBIDetector, ODIMDetector
+from skim.inspection import trajectory
+from skim.metrics import get_scorer
+from skim.model_selection import EpochSearchCV
 from skim.networks import VAEConfig
 
 
@@ -116,3 +120,34 @@ def test_clean_data_is_said_before_training(clean):
         detector.set_contamination(0.0)
     with pytest.raises(ValueError, match="needs an ALTBISchedule"):
         ODIMDetector(contamination=0.0).fit(X)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"n_estimators": 1}, {"network": VAEConfig(n_normal=1)}]
+)
+def test_a_row_must_be_left_out_by_some_member(clean, settings):
+    with pytest.raises(ValueError, match="at least two members"):
+        ALTBIDetector(contamination=0.0, epochs=2, **settings).fit(clean[:50])
+
+
+@pytest.mark.parametrize(
+    "params", [{"network": "two_views"}, {"contamination": 0.0}], ids=["views", "clean"]
+)
+@pytest.mark.parametrize("scoring", ["outlier_roc_auc", "gradient_cohesion"])
+def test_a_search_over_epochs_equals_a_grid_search(table, is_outlier, params, scoring):
+    detector = ALTBIDetector(n_estimators=2, random_state=0, **params)
+    grid = {"epochs": [2, 5]}
+    cv = StratifiedKFold(2)
+    ours = EpochSearchCV(detector, grid, scoring=scoring, cv=cv)
+    theirs = GridSearchCV(detector, grid, scoring=get_scorer(scoring), cv=cv)
+    name = "mean_test_score"
+    np.testing.assert_array_equal(
+        ours.fit(table, is_outlier).cv_results_[name],
+        theirs.fit(table, is_outlier).cv_results_[name],
+    )
+
+
+def test_trajectories_combine_both_views(skewed, detector):
+    path = trajectory(detector, skewed, store_losses=True)
+    assert path.losses.shape == (12, 300)
+    assert np.isfinite(path.losses).all()
