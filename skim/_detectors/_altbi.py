@@ -1,11 +1,11 @@
 """ALTBI: truncated losses, growing batches, an ensemble over late epochs."""
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from skim._detectors._base import BaseDetector
 from skim._model._networks import VAEConfig
@@ -167,6 +167,10 @@ class ALTBIDetector(BaseDetector):
         "n_estimators": [
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
+        ],
+        "contamination": [
+            *BaseDetector._parameter_constraints["contamination"],
+            Options(Real, {0}),
         ],
     }
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -100,7 +100,7 @@ class BaseDetector(
         "ema_steps": EMAWarmStart._parameter_constraints["ema_steps"],
         "contamination": [
             StrOptions({"auto"}),
-            Interval(Real, 0, 0.5, closed="both"),
+            Interval(Real, 0, 0.5, closed="right"),
         ],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -272,6 +272,27 @@ class BaseDetector(
             self.ema_warm_up(weights, lambda: schedule.update(warm_up, 1))
         optimiser = schedule.optimiser(weights)
         return nets.Run(shape, weights, optimiser, data, generator, noise, left_out)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set the parameters of the detector, of its network and of its schedule.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name; those of the schedule are named like
+            ``schedule__batch_size``.
+
+        Returns
+        -------
+        self : object
+        """
+        for part, choices in (("network", NETWORKS), ("schedule", SCHEDULES)):
+            given = params.get(part, getattr(self, part))
+            is_nested = any(name.startswith(f"{part}__") for name in params)
+            has_settings = Parameters in self._parameter_constraints[part]
+            if is_nested and has_settings and isinstance(given, str):
+                params = {part: _resolved(given, choices), **params}
+        return super().set_params(**params)
 
     def set_contamination(self, contamination: float | str) -> Self:
         """Set the threshold anew, without training again.
@@ -615,7 +636,7 @@ def _check_columns(scaler, names):
 
 def _resolved(part, choices):
     """Return a part of a detector that may be given by its name."""
-    return choices[part]() if isinstance(part, str) else part
+    return choices[part]() if isinstance(part, str) and part in choices else part
 
 
 def _diverged(detector):

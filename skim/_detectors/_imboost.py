@@ -6,7 +6,7 @@ import pickle
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import joblib
@@ -16,13 +16,13 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils import _safe_indexing, check_scalar
 from sklearn.utils._param_validation import (
     HasMethods,
-    Interval,
     StrOptions,
     validate_parameter_constraints,
 )
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skim._detectors._altbi import ALTBIDetector, published_vae
+from skim._detectors._base import BaseDetector
 from skim._detectors._label_model import LabelModel, usable_labels
 from skim._detectors._labels import (
     STRATEGIES,
@@ -148,10 +148,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
     _parameter_constraints: dict = {
         "detector": [HasMethods(["fit", "score_samples", "feature_space"]), None],
-        "contamination": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, 0.5, closed="right"),
-        ],
+        "contamination": BaseDetector._parameter_constraints["contamination"],
         "query_strategy": [StrOptions(set(STRATEGIES))],
         "random_state": ["random_state"],
     }
@@ -159,6 +156,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     training_rows_ = None  # labels number the rows, so all of them are scored
     detector_: Any
     _losses: NDArray[np.float64]
+    _label_seed: int
 
     def __init__(
         self,
@@ -307,7 +305,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             return known
 
         def ask_while_training(losses):
-            seed, rows = self._seed(), np.flatnonzero(is_open)
+            seed, rows = self._new_seed(), np.flatnonzero(is_open)
             strategy = self.query_strategy
             strategy = "mixture" if strategy == "informative" else strategy
             return ask(
@@ -333,8 +331,13 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         detector = self._new_detector()
         fingerprint = None if in_training else _fingerprint(detector, X)
         if fingerprint is not None and fingerprint == vars(self).get("_fingerprint"):
-            detector, losses = self.detector_, self._losses
+            detector, losses, seed = self.detector_, self._losses, self._label_seed
         else:
+            if getattr(detector, "contamination", None) == 0:
+                raise ValueError(
+                    "IMBoostDetector learns about outliers in the training data, but "
+                    "its detector has contamination=0, which says there are none."
+                )
             if in_training:
                 schedule = detector.schedule
                 if schedule == "imboost":
@@ -345,7 +348,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             if in_training:
                 detector.set_params(schedule=schedule)
                 labels = labels if labels_after is None else labels_after()
-            losses = _losses(detector, X)
+            losses, seed = _losses(detector, X), self._new_seed()
         sample = evenly_spaced(len(losses), N_TYPICAL_ROWS)
         model = LabelModel(
             losses,
@@ -354,7 +357,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         )
         scores = -losses
         if labels is not None and not in_training:
-            used, known = usable_labels(labels, losses, self._seed())
+            used, known = usable_labels(labels, losses, seed)
             values = detector.feature_space(_safe_indexing(X, used))
             model.fit(used, known, values, losses[used])
             scores = _with_labels(model, detector, X, losses)
@@ -371,6 +374,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         self.training_scores_ = scores
         self._losses, self._label_model = losses, model
         self._shortlist, self._fingerprint = shortlist, fingerprint
+        self._label_seed = seed
         self._set_offset()
 
     def _new_detector(self):
@@ -383,8 +387,12 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         schedule = getattr(self.detector, "schedule", None)
         return isinstance(schedule, IMBoostSchedule) or schedule == "imboost"
 
-    def _seed(self):
-        return own_random_state(self.random_state).randint(2**31 - 1)
+    def _new_seed(self):
+        """Return the seed of random choices among rows, by the first that is set."""
+        random_state = self.random_state
+        if random_state is None:
+            random_state = getattr(self.detector, "random_state", None)
+        return own_random_state(random_state).randint(2**31 - 1)
 
     def _set_offset(self):
         scores = -self._label_model.by_loss(self._losses)
@@ -496,7 +504,9 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             is_open &= np.isnan(self.labels_)
         rows, scores = np.flatnonzero(is_open), self.training_scores_
         if strategy != "informative":
-            return most_valuable(strategy, rows, n, losses=-scores, seed=self._seed())
+            return most_valuable(
+                strategy, rows, n, losses=-scores, seed=self._label_seed
+            )
         model, (listed, values) = self._label_model, self._shortlist
         log_odds = -scores if len(model.rows) else model.by_loss(self._losses)
         is_open = np.isin(listed, rows)

@@ -115,7 +115,7 @@ def test_an_absent_device_is_refused(quick, table, device):
         {"epochs": 0},
         {"n_estimators": 0},
         {"contamination": 0.6},
-        {"contamination": 0.0},
+        {"contamination": -0.1},
         {"scaling": "none"},
         {"ema_steps": -1},
         {"stopping": "patience"},

@@ -527,3 +527,31 @@ def test_rows_without_an_answer_are_not_asked_about_again(hidden):
 def test_an_oracle_is_asked_at_least_once(table, counts):
     with pytest.raises(ValueError, match=next(iter(counts))):
         quick().fit_oracle(table, np.zeros_like, **counts)
+
+
+def test_the_seed_of_the_detector_is_enough(table, is_outlier):
+    labels = np.full(len(table), np.nan)
+    labels[[0, 290, 295]] = is_outlier[[0, 290, 295]]
+    detector = IMBoostDetector(ALTBIDetector(epochs=4, random_state=0))
+    first = detector.fit(table, labels=labels).training_scores_
+    np.testing.assert_array_equal(
+        detector.fit(table, labels=labels).training_scores_, first
+    )
+    other = clone(detector).fit(table, labels=labels)
+    np.testing.assert_array_equal(other.training_scores_, first)
+
+
+def test_refits_agree_without_any_seed(table):
+    labels = np.full(len(table), np.nan)
+    labels[290] = 1
+    detector = IMBoostDetector(ALTBIDetector(epochs=4))
+    first = detector.fit(table, labels=labels).training_scores_
+    np.testing.assert_array_equal(
+        detector.fit(table, labels=labels).training_scores_, first
+    )
+
+
+def test_a_detector_for_clean_data_is_refused(table):
+    detector = IMBoostDetector(ALTBIDetector(contamination=0.0, epochs=2))
+    with pytest.raises(ValueError, match="contamination=0"):
+        detector.fit(table)

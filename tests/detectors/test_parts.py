@@ -308,3 +308,12 @@ def test_an_observer_can_end_training(quick, table, capsys):
     assert capsys.readouterr().err.endswith("(stopped by a callback)\n")
     assert len(seen) == len(detector.history_["epoch"]) == 2
     assert_array_equal(staged(detector, table)[-1], detector.training_scores_)
+
+
+def test_settings_of_a_part_given_by_name_can_be_set(table):
+    detector = ALTBIDetector().set_params(schedule__batch_size=64, network__max_width=8)
+    assert detector.schedule.batch_size == 64
+    assert detector.network.max_width == 8
+    assert ALTBIDetector().schedule == "altbi"
+    with pytest.raises(ValueError, match="no parameter 'bach_size'"):
+        ALTBIDetector().set_params(schedule__bach_size=64)

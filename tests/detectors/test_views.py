@@ -119,6 +119,8 @@ def test_clean_data_is_said_before_training(clean):
     with pytest.raises(ValueError, match="fit again"):
         detector.set_contamination(0.0)
     with pytest.raises(ValueError, match="needs an ALTBISchedule"):
+        ALTBIDetector(contamination=0.0, schedule="odim", network="vae").fit(X)
+    with pytest.raises(ValueError, match="'contamination' parameter of ODIMDetector"):
         ODIMDetector(contamination=0.0).fit(X)
 
 
