@@ -170,8 +170,8 @@ def note_unseen_values(table, encoder, reporter):
             f"{as_text(value)!r} (row {row + 1:,})"
             for row, value in zip(examples["row"], examples["value"], strict=True)
         )
-        more = len(cells) - len(examples)
-        rest = f" and {more:,} more" if more else ""
+        n_rows = len(cells)
+        rest = f", in {n_rows:,} rows" if n_rows > len(examples) else ""
         reporter.note(f"Column {column!r} has {what}: {named}{rest}.")
 
 

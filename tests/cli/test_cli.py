@@ -605,7 +605,7 @@ def test_values_that_training_did_not_have_are_noted(folder, orders, tmp_path):
     assert result.exit_code == 0, result.stderr
     assert sorted(notes(result)) == [
         "Note: Column 'country' has values that the training data did not have: "
-        "'IT' (row 6), 'ES' (row 7), 'PL' (row 9) and 1 more.",
+        "'IT' (row 6), 'ES' (row 7), 'PL' (row 9), in 4 rows.",
         "Note: Column 'price' has text that cannot be read as a number and counts as "
         "missing: 'a lot' (row 5).",
         "Note: Column 'unit' has values that the training data did not have, which "
