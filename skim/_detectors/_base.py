@@ -29,18 +29,22 @@ from skim._detectors._ema import EMAWarmStart
 from skim._detectors._threshold_mixin import ThresholdMixin
 from skim._model._expectations import CellExpectations, cells_to_blame
 from skim._model._fitted import FittedModel
-from skim._model._networks import AutoencoderConfig, VAEConfig
+from skim._model._networks import AutoencoderConfig, NetworkConfig, VAEConfig
 from skim._model._scaling import ScaledTable
 from skim._model._threshold import threshold
 from skim._training._boosting import IMBoostSchedule
 from skim._training._history import History
-from skim._training._schedules import ALTBISchedule, BestEpochSchedule, ODIMSchedule
+from skim._training._schedules import (
+    ALTBISchedule,
+    BestEpochSchedule,
+    ODIMSchedule,
+    Schedule,
+)
 from skim._training._snapshots import Snapshots
 from skim._training._stopping import CRITERIA
 from skim._training._train import train
 from skim._utils import (
     FLOAT32_MAX,
-    Parameters,
     evenly_spaced,
     finite,
     import_pandas,
@@ -92,8 +96,8 @@ class BaseDetector(
     """
 
     _parameter_constraints: dict = {
-        "network": [StrOptions(set(NETWORKS)), Parameters],
-        "schedule": [StrOptions(set(SCHEDULES)), Parameters],
+        "network": [StrOptions(set(NETWORKS)), NetworkConfig],
+        "schedule": [StrOptions(set(SCHEDULES)), Schedule],
         "stopping": [StrOptions(set(CRITERIA)), None],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "epochs": [Interval(Integral, 1, None, closed="left")],
@@ -152,7 +156,7 @@ class BaseDetector(
         is_clean = self.contamination == 0
         stopping = None if is_clean else self.stopping
         if is_clean:
-            schedule = _for_clean_data(schedule)
+            schedule = schedule.for_clean_data()
         device = nets.resolve_device(self.device)
         scaler = network.scaler(X.shape[1]).fit(X)
         _check_columns(scaler, getattr(checked, "feature_names_in_", None))
@@ -289,9 +293,8 @@ class BaseDetector(
         for part, choices in (("network", NETWORKS), ("schedule", SCHEDULES)):
             given = params.get(part, getattr(self, part))
             is_nested = any(name.startswith(f"{part}__") for name in params)
-            has_settings = Parameters in self._parameter_constraints[part]
-            if is_nested and has_settings and isinstance(given, str):
-                params = {part: _resolved(given, choices), **params}
+            if is_nested and not callable(given):
+                params = params | {part: _resolved(given, choices)}
         return super().set_params(**params)
 
     def set_contamination(self, contamination: float | str) -> Self:
@@ -587,15 +590,6 @@ def _threshold(scores, held_out, contamination):
             "set_params(contamination=0) and fit again."
         )
     return threshold(held_out, CLEAN_SHARE)
-
-
-def _for_clean_data(schedule):
-    if not hasattr(schedule, "for_clean_data"):
-        raise ValueError(
-            f"contamination=0 needs an ALTBISchedule, not {type(schedule).__name__}; "
-            "use ALTBIDetector, or a share of outliers."
-        )
-    return schedule.for_clean_data()
 
 
 def _folds(views, n_rows, random_state):

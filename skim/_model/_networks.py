@@ -19,13 +19,20 @@ ACTIVATIONS = ("tanh", "relu", "sigmoid", "identity")
 SCALINGS = ("squash", "minmax")
 
 
-def one_view(self, scaler, n_estimators):
-    """Return how many members see the only view of the data: all of them."""
-    return (n_estimators,)
+@dataclass(kw_only=True, repr=False)
+class NetworkConfig(Parameters):
+    """Base class of the settings of networks.
+
+    Warning: this class should not be used directly. Use derived classes instead.
+    """
+
+    def views(self, scaler, n_estimators):
+        """Return how many members see each view of the inputs of a fitted scaler."""
+        return (n_estimators,)
 
 
 @dataclass(kw_only=True, repr=False)
-class VAEConfig(Parameters):
+class VAEConfig(NetworkConfig):
     """Settings of the stacked variational autoencoder.
 
     Parameters
@@ -97,7 +104,7 @@ class VAEConfig(Parameters):
         """Return how many members see each view of a fitted scaler."""
         if isinstance(scaler, TwoViewScaler):
             return n_estimators, self.n_normal
-        return one_view(self, scaler, n_estimators)
+        return super().views(scaler, n_estimators)
 
     def shape(self, scaler, views):
         """Return the shape of the network for the inputs of a fitted scaler."""
@@ -116,7 +123,7 @@ class VAEConfig(Parameters):
 
 
 @dataclass(kw_only=True, repr=False)
-class AutoencoderConfig(Parameters):
+class AutoencoderConfig(NetworkConfig):
     r"""Settings of the autoencoder with one hidden layer, :math:`A\,\phi(W x)`.
 
     Parameters
@@ -159,8 +166,6 @@ class AutoencoderConfig(Parameters):
             self.scaling, centred=True, factor=n_features**-0.5, far_loss=1 / n_features
         )
 
-    views = one_view
-
     def shape(self, scaler, views):
         """Return the shape of the network for the inputs of a fitted scaler."""
         return nets.AutoencoderShape(
@@ -173,7 +178,7 @@ class AutoencoderConfig(Parameters):
 
 
 @dataclass(kw_only=True, repr=False)
-class ModuleConfig(Parameters):
+class ModuleConfig(NetworkConfig):
     """A torch module as a detector's network.
 
     Parameters
@@ -204,8 +209,6 @@ class ModuleConfig(Parameters):
     def scaler(self, n_features):
         """Return what scales the features for the network."""
         return InputScaler(self.scaling, far_loss=FAR_LOSS)
-
-    views = one_view
 
     def shape(self, scaler, views):
         """Return the shape of the network for the inputs of a fitted scaler."""

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from skim import _nets as nets
-from skim._training._schedules import ALTBISchedule
+from skim._training._schedules import ALTBISchedule, Schedule
 
 N_RECENT_EPOCHS = 10  # whose losses say which rows to ask about
 
@@ -79,9 +79,7 @@ class IMBoostSchedule(ALTBISchedule):
         """Return a copy without labels and questions."""
         return replace(self, labels=None, ask=None)
 
-    def for_clean_data(self):
-        """Refuse data without outliers, of which there is nothing to ask."""
-        raise ValueError("IMBoostSchedule needs data with outliers; contamination=0.")
+    for_clean_data = Schedule.for_clean_data  # refuses it: there is nothing to ask
 
     def start(self, run, epochs):
         """Return the function that takes the steps of a run."""

@@ -30,7 +30,50 @@ CLEAN_UPDATES = 3  # times as many updates on data without outliers
 
 
 @dataclass(kw_only=True, repr=False)
-class ALTBISchedule(Parameters):
+class Schedule(Parameters):
+    """Base class of schedules: each member is kept at its best check.
+
+    Warning: this class should not be used directly. Use derived classes instead.
+    """
+
+    normalize_losses = False  # by their range on the training data
+    entries_are_epochs = True  # whether the history has one entry per epoch
+    common_snapshots = False  # whether all members are taken at the same epochs
+
+    def start(self, run, epochs):
+        """Return the function that takes the steps of a run."""
+        return self.update
+
+    def update(self, run, epoch):
+        """Take one step of an epoch, counted from 1; return the losses of the batch."""
+        raise NotImplementedError
+
+    def for_clean_data(self):
+        """Return the schedule for data without outliers."""
+        raise ValueError(
+            f"contamination=0 needs an ALTBISchedule, not {type(self).__name__}; use "
+            "ALTBIDetector, or a share of outliers."
+        )
+
+    def selection(self, run, criterion, epochs, history, recorder):
+        """Return what chooses the snapshots of a run."""
+        return BestOfEach(run, self, criterion, history, recorder)
+
+    def counted_entries(self, criterion, is_stopped):
+        """Return the entries whose snapshots count if training ends with the last one.
+
+        Parameters
+        ----------
+        criterion : ndarray of shape (n_entries,)
+            As in the history.
+        is_stopped : bool
+            Whether there is a stopping criterion.
+        """
+        return [len(criterion) - 1]
+
+
+@dataclass(kw_only=True, repr=False)
+class ALTBISchedule(Schedule):
     """Truncated losses, growing batches and snapshots of the later epochs.
 
     After a few epochs, only the rows with the smaller losses of each batch train the
@@ -109,8 +152,7 @@ class ALTBISchedule(Parameters):
     normalize_losses: bool = False
 
     n_monitored = 1024  # rows whose losses tell when to stop
-    entries_are_epochs = True
-    common_snapshots = True  # whether all members are taken at the same epochs
+    common_snapshots = True
 
     def validate(self, epochs, stopping):
         """Raise if a parameter is out of its limits."""
@@ -154,10 +196,6 @@ class ALTBISchedule(Parameters):
     def is_check(self, update, n_rows):
         """Whether the run is checked after an update of an epoch, counted from 1."""
         return update == self.updates_per_epoch
-
-    def start(self, run, epochs):
-        """Return the function that takes the steps of a run."""
-        return self.update
 
     def update(self, run, epoch):
         """Take one step of an epoch, counted from 1; return the losses of the batch."""
@@ -208,15 +246,7 @@ class ALTBISchedule(Parameters):
         return [epochs[i] for i in evenly_spaced(len(epochs), self.n_snapshots)]
 
     def counted_entries(self, criterion, is_stopped):
-        """Return the entries whose snapshots count if training ends with the last one.
-
-        Parameters
-        ----------
-        criterion : ndarray of shape (n_entries,)
-            As in the history.
-        is_stopped : bool
-            Whether there is a stopping criterion.
-        """
+        """Return the entries up to the best one, or the last ones."""
         if is_stopped:
             epochs = self.epochs_until(best_epoch(criterion))
         else:
@@ -225,7 +255,7 @@ class ALTBISchedule(Parameters):
 
 
 @dataclass(kw_only=True, repr=False)
-class ODIMSchedule(Parameters):
+class ODIMSchedule(Schedule):
     """Small batches and frequent checks; each member stops at its best.
 
     Parameters
@@ -249,9 +279,7 @@ class ODIMSchedule(Parameters):
     patience_updates: int = 300
 
     n_monitored = 256  # rows whose losses are judged, unless those of the batch are
-    normalize_losses = False
     entries_are_epochs = False
-    common_snapshots = False
 
     def validate(self, epochs, stopping):
         """Raise if a parameter is out of its limits."""
@@ -261,11 +289,6 @@ class ODIMSchedule(Parameters):
         self.check("patience_updates", Integral, 1)
 
     optimiser = ALTBISchedule.optimiser
-    start = ALTBISchedule.start
-
-    def selection(self, run, criterion, epochs, history, recorder):
-        """Return what chooses the snapshots of a run."""
-        return BestOfEach(run, self, criterion, history, recorder)
 
     def n_monitored_rows(self, criterion):
         """Return the number of rows to judge, None for those of the latest batch."""
@@ -307,13 +330,9 @@ class ODIMSchedule(Parameters):
             run.select(hopeful)
         return False
 
-    def counted_entries(self, criterion, is_stopped):
-        """Return the only entry whose snapshots count: the last one."""
-        return [len(criterion) - 1]
-
 
 @dataclass(kw_only=True, repr=False)
-class BestEpochSchedule(Parameters):
+class BestEpochSchedule(Schedule):
     """Batches of one size; each member is kept at its best epoch.
 
     Parameters
@@ -338,9 +357,6 @@ class BestEpochSchedule(Parameters):
     solver: str = "adam"
 
     n_monitored = 256  # rows whose losses are judged
-    normalize_losses = False
-    entries_are_epochs = True
-    common_snapshots = False
 
     def validate(self, epochs, stopping):
         """Raise if a parameter is out of its limits."""
@@ -355,10 +371,6 @@ class BestEpochSchedule(Parameters):
         """Return what updates the weights."""
         optimiser = nets.Adam if self.solver == "adam" else nets.GradientDescent
         return optimiser(weights, learning_rate=self.learning_rate)
-
-    start = ALTBISchedule.start
-    selection = ODIMSchedule.selection
-    counted_entries = ODIMSchedule.counted_entries
 
     def n_monitored_rows(self, criterion):
         """Return the number of rows to judge."""
