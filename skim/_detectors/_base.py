@@ -163,6 +163,17 @@ class BaseDetector(
         n_members = self.n_estimators
         if n_members == "auto":
             n_members = 10 if len(X) < SMALL_TABLE else 5
+        views = network.views(scaler, n_members)
+        if len(views) > 1 and not schedule.common_snapshots:
+            raise ValueError(
+                f"{type(schedule).__name__} cannot train a network with two views; "
+                "use an ALTBISchedule, or set n_normal=0."
+            )
+        if is_clean and min(views) < 2:
+            raise ValueError(
+                "contamination=0 needs at least two members per view, so that "
+                "each row is left out by one; increase n_estimators or n_normal."
+            )
         training_rows = None
         if len(X) > MAX_ROWS:
             random_state = own_random_state(self.random_state)
@@ -177,17 +188,6 @@ class BaseDetector(
         callbacks = FitCallbacks(self, as_passed, y, total, new_context)
         with nets.compute():
             rows = ScaledTable(scaler, X).kept()
-            views = network.views(scaler, n_members)
-            if len(views) > 1 and not schedule.common_snapshots:
-                raise ValueError(
-                    f"{type(schedule).__name__} cannot train a network with two views; "
-                    "use an ALTBISchedule, or set n_normal=0."
-                )
-            if is_clean and min(views) < 2:
-                raise ValueError(
-                    "contamination=0 needs at least two members per view, so that "
-                    "each row is left out by one; increase n_estimators or n_normal."
-                )
             shape = network.shape(scaler, views)
             folds = _folds(views, len(X), self.random_state) if is_clean else None
             run = self._new_run(shape, schedule, rows, views, folds, device)

@@ -22,7 +22,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skim._detectors._altbi import ALTBIDetector, published_vae
-from skim._detectors._base import BaseDetector
+from skim._detectors._base import N_TYPICAL_ROWS, BaseDetector
 from skim._detectors._label_model import LabelModel, usable_labels
 from skim._detectors._labels import (
     STRATEGIES,
@@ -37,7 +37,6 @@ from skim._training._boosting import IMBoostSchedule
 from skim._utils import evenly_spaced, own_random_state
 
 N_LISTED = 2000  # rows in doubt, of which questions are chosen
-N_TYPICAL_ROWS = 2048  # that tell how much each feature varies
 BLOCK_ROWS = 2**14  # scored at once
 
 

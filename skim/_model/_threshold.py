@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit
 
-from skim._utils import evenly_spaced
+from skim._training._criteria import thinned
 
 EXPECTED_SHARE = 0.0125  # of outliers, where the losses give no hint
 SHARES = (0.005, 0.2)  # smallest and largest share of outliers considered
@@ -13,7 +13,6 @@ CERTAIN = (
     10.0  # interquartile ranges from the median, beyond which every row is an outlier
 )
 APART = 3.0  # times the usual spacing is a gap that sets a group apart
-MAX_VALUES = 10_000  # beyond this, evenly spaced order statistics stand for all
 MIN_VALUES = 4  # fewer losses are too few for a threshold
 
 
@@ -37,8 +36,7 @@ def threshold(scores, contamination):
         return between(lowest[n_outliers - 1], lowest[n_outliers])
     if len(scores) < MIN_VALUES or scores.min() / 4 == scores.max() / 4:
         return scores.min()
-    places = evenly_spaced(len(scores), MAX_VALUES)
-    losses = -np.sort(scores)[places]
+    losses = -thinned(scores)
     n_outliers = _above_widest_gap(losses, auto_share(losses) * len(losses))
     offset = scores.min()
     if n_outliers:
@@ -80,7 +78,7 @@ def stands_apart(scores, offset):
     n_outliers = np.count_nonzero(scores < offset)
     if n_outliers == 0 or len(scores) < MIN_VALUES:
         return False
-    losses = -np.sort(scores)[evenly_spaced(len(scores), MAX_VALUES)]
+    losses = -thinned(scores)
     log_shares, spacings = _spacings(losses)
     here = np.interp(np.log(n_outliers / len(scores)), log_shares, spacings)
     return bool(here > APART * np.median(spacings))

@@ -1,8 +1,10 @@
 """What labelled rows add to the objective of a training run."""
 
+from functools import partial
+
 import torch
 
-from skim._nets._run import RowStream
+from skim._nets._run import RowStream, low_loss_weights
 
 CUBO_ORDER = 2  # of the upper bound of the likelihood of labelled outliers
 
@@ -45,16 +47,9 @@ class LabelledRows:
             Of the batch, before the step.
         """
         grad, inlier_loss = self._gradient(run.network, batch_size)
-
-        def weigh(losses):
-            rank = int(quantile * (losses.shape[1] - 1)) + 1
-            threshold = losses.kthvalue(rank, dim=1, keepdim=True).values
-            if inlier_loss is not None:
-                threshold = threshold.lerp(inlier_loss, inlier_share)
-                threshold = threshold.maximum(losses.amin(1, keepdim=True))
-            row_weights = (losses <= threshold).to(losses.dtype)
-            return row_weights.div_(row_weights.sum(1, keepdim=True))
-
+        weigh = partial(
+            low_loss_weights, quantile=quantile, towards=inlier_loss, share=inlier_share
+        )
         return run.update(batch_size, weigh, grad)
 
     def _gradient(self, network, batch_size):

@@ -268,10 +268,17 @@ class RowStream:
             self._orders = self._orders[members]
 
 
-def low_loss_weights(losses, quantile):
-    """Return row weights that average the rows at or below a quantile of the losses."""
+def low_loss_weights(losses, quantile, towards=None, share=0.0):
+    """Return row weights that average the rows at or below a quantile of the losses.
+
+    With `towards`, losses of shape (M, 1), the limit moves there by a share of the way,
+    but not below the smallest loss.
+    """
     rank = int(quantile * (losses.shape[1] - 1)) + 1
     threshold = losses.kthvalue(rank, dim=1, keepdim=True).values
+    if towards is not None:
+        threshold = threshold.lerp(towards, share)
+        threshold = threshold.maximum(losses.amin(1, keepdim=True))
     row_weights = (losses <= threshold).to(losses.dtype)
     return row_weights.div_(row_weights.sum(1, keepdim=True))
 
