@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from skim._detectors._imboost import IMBoostDetector
     from skim._detectors._network import NetworkDetector
     from skim._detectors._odim import ODIMDetector
+    from skim.tables._detector import TableDetector
 
 __version__ = "0.1.0"
 
@@ -20,6 +21,7 @@ __all__ = [
     "IMBoostDetector",
     "NetworkDetector",
     "ODIMDetector",
+    "TableDetector",
 ]
 
 _MODULES = {
@@ -29,6 +31,7 @@ _MODULES = {
     "IMBoostDetector": "skim._detectors._imboost",
     "NetworkDetector": "skim._detectors._network",
     "ODIMDetector": "skim._detectors._odim",
+    "TableDetector": "skim.tables._detector",
 }
 
 _SUBMODULES = (

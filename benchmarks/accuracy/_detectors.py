@@ -53,11 +53,15 @@ def _detector(name, path, **params):
 
 ALTBI = DETECTORS["ALTBI"]
 FOREST = _detector(REFERENCE, "sklearn.ensemble:IsolationForest", n_estimators=200)
+TABLE = _detector("TableDetector", "skim:TableDetector")
 KNN = _detector("kNN", f"{__name__}:StandardisedKNN")
 PARTS = {
-    "contaminated": (ALTBI, FOREST, KNN, DETECTORS["ECOD"]),
+    "contaminated": (ALTBI, TABLE, FOREST, KNN, DETECTORS["ECOD"]),
     "clean": (
         ALTBI,
+        _detector(
+            "TableDetector (contamination=0)", "skim:TableDetector", contamination=0.0
+        ),
         _detector("ALTBI (contamination=0)", "skim:ALTBIDetector", contamination=0.0),
         FOREST,
         _detector("LOF", f"{__name__}:standardised_lof"),

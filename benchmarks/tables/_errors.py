@@ -197,6 +197,23 @@ def _date(table, row, rng):
     return table.put(row, name, YEAR.sub(lambda y: str(int(y[0]) + years), text, 1))
 
 
+def _copied(table, row, rng):
+    """Overwrite a row by a copy of another, with one number changed."""
+    cells = table.cells[int(rng.integers(len(table.cells)))].copy()
+    table.cells[row] = cells
+    found = table.numbers(row)
+    if not len(found):
+        return False
+    k = rng.choice(found)
+    other = table.values[int(rng.integers(len(table.cells))), k]
+    return bool(np.isfinite(other)) and table.write(row, k, float(other))
+
+
+def _mixed(table, row, rng):
+    """Make an error of a random kind, another one if that does not apply here."""
+    return any(KINDS[kind](table, row, rng) for kind in rng.permutation(MIXED))
+
+
 def _shifted(table, row, rng):
     table.cells[row, 1:] = table.cells[row, :-1].copy()
     table.cells[row, 0] = ""
@@ -212,10 +229,17 @@ KINDS = {
     "30 sd": _kind(_absurd, 30),
     "1000 sd": _kind(_absurd, 1000),
     "unit 10": _kind(_times, 10),
+    "unit 100": _kind(_times, 100),
     "unit 1000": _kind(_times, 1000),
     "sign": _kind(_times, -1),
     "swapped": _swapped,
     "misspelt": _misspelt,
     "date": _date,
     "shifted": _shifted,
+    "copied": _copied,
+    "mixed": _mixed,
 }
+MIXED = (
+    *("10 sd", "unit 10", "unit 100", "sign", "swapped", "misspelt", "date"),
+    *("shifted", "copied"),
+)

@@ -74,11 +74,17 @@ def typed(text):
 
 def _file(name, home):
     path = home / name
-    return pd.read_json(path) if path.suffix == ".json" else _csv(path.read_bytes())
+    if path.suffix == ".json":
+        return pd.read_json(path)
+    content = path.read_bytes()
+    return _csv(gzip.decompress(content) if path.suffix == ".gz" else content)
 
 
 def _csv(content):
-    return pd.read_csv(io.BytesIO(content), low_memory=False)
+    try:
+        return pd.read_csv(io.BytesIO(content), low_memory=False)
+    except UnicodeDecodeError:
+        return pd.read_csv(io.BytesIO(content), low_memory=False, encoding="latin-1")
 
 
 def _packaged(package, path):
@@ -118,7 +124,12 @@ def _statistical(name):
 
 
 def _sources():
-    files = ("diamonds.csv", "penguins-raw.csv", "titanic_all.csv", "cars.json")
+    files = (
+        *("diamonds.csv", "penguins-raw.csv", "titanic_all.csv", "cars.json"),
+        *("airline_safety.csv.gz", "coffee_ratings.csv.gz", "ikea.csv.gz"),
+        *("palmtrees.csv.gz", "pumpkins.csv.gz", "saferparks.csv.gz"),
+        *("tortoise.csv.gz", "trashwheel.csv.gz"),
+    )
     sources = {
         name.split(".")[0].split("-")[0].split("_")[0]: Source(
             name, partial(_file, name)

@@ -36,7 +36,7 @@ class ALTBIDetector(BaseDetector):
         Number of epochs or, if `stopping` chooses when to stop, the largest number.
         How long to train is the choice that matters most.
 
-    network : {"vae", "two_views"} or VAEConfig, default="vae"
+    network : {"vae", "two_views"} or VAEConfig, default="two_views"
         The network. With "two_views", three more members see normal scores of the
         features instead of their values. :class:`~skim.networks.VAEConfig` has
         settings such as the scaling of the features.
@@ -179,7 +179,7 @@ class ALTBIDetector(BaseDetector):
         *,
         n_estimators="auto",
         epochs=100,
-        network="vae",
+        network="two_views",
         schedule="altbi",
         stopping="entropy",
         ema_steps=0,

@@ -121,7 +121,7 @@ class ALTBISchedule(Schedule):
     burn_in : float, default=0.4
         Share of the epochs, up to the best one, before the first snapshot.
 
-    n_snapshots : int, default=11
+    n_snapshots : int, default=6
         Number of evenly spaced snapshots that rows are scored with; at most this
         many with early stopping. The last one is the best epoch.
 
@@ -148,7 +148,7 @@ class ALTBISchedule(Schedule):
     min_epochs: int | str = "auto"
     patience: float | None = 2.5
     burn_in: float = 0.4
-    n_snapshots: int = 11
+    n_snapshots: int = 6
     normalize_losses: bool = False
 
     n_monitored = 1024  # rows whose losses tell when to stop

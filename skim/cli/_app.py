@@ -56,13 +56,6 @@ class Dates(StrEnum):
     MONTH_FIRST = "month-first"
 
 
-class Missing(StrEnum):
-    """What a missing value means."""
-
-    UNKNOWN = "unknown"
-    EVIDENCE = "evidence"
-
-
 class Data(StrEnum):
     """Names of the demo tables."""
 
@@ -113,13 +106,13 @@ Categorical = Annotated[
     list[str] | None,
     typer.Option(help="Numeric column to treat as categorical. Can be repeated."),
 ]
-MaxLevels = Annotated[
-    int,
-    typer.Option(min=0, help="One-hot encode text with at most this many levels."),
+By = Annotated[
+    str | None,
+    typer.Option(help="Judge numbers within the groups of this column."),
 ]
-HowMissing = Annotated[
-    Missing,
-    typer.Option(help="Whether a missing value is merely unknown, or evidence."),
+Clean = Annotated[
+    bool,
+    typer.Option("--clean", help="The table has no outliers: learn what is usual."),
 ]
 HowDates = Annotated[
     Dates, typer.Option(help="Order of day and month in dates such as 03/04/2024.")
@@ -145,7 +138,7 @@ Id = Annotated[
     ),
 ]
 Reasons = Annotated[
-    int, typer.Option(min=1, help="Maximum number of reasons given for a row.")
+    int, typer.Option(min=0, help="Maximum number of reasons given for a row.")
 ]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")]
 Jobs = Annotated[
@@ -237,14 +230,14 @@ def detect(
     output: Output = None,
     detector: Annotated[Detector, typer.Option(help="Detector.")] = Detector.ALTBI,
     contamination: Contamination = None,
+    clean: Clean = False,
     top: Top = None,
     reasons: Reasons = 3,
     drop: Drop = None,
     categorical: Categorical = None,
     id_: Id = None,
     keep: Keep = None,
-    max_levels: MaxLevels = 0,
-    missing: HowMissing = Missing.UNKNOWN,
+    by: By = None,
     dates: HowDates = Dates.AUTO,
     save: Annotated[
         Path | None, typer.Option(help="Save the model to this file, for `skim score`.")
@@ -283,6 +276,11 @@ def detect(
     _check_paths(source, file, save, report, labels)
     _check_columns(drop=drop, categorical=categorical)
     _check_contamination(contamination)
+    if clean and (contamination is not None or labels is not None):
+        other = "--labels" if contamination is None else "--contamination"
+        raise typer.BadParameter(f"--clean does not go with {other}.")
+    if clean and detector is not Detector.ALTBI:
+        raise typer.BadParameter("--clean needs --detector altbi.")
     if labels is not None and (folder or detector is not Detector.ALTBI):
         needed = "a file as --output" if folder else "--detector altbi"
         raise typer.BadParameter(f"--labels needs {needed}.")
@@ -300,12 +298,11 @@ def detect(
     }
     parameters = {
         "detector": detector.value if labels is None else "imboost",
-        "contamination": contamination or "auto",
+        "contamination": 0.0 if clean else contamination or "auto",
         "seed": seed,
         "drop": drop or (),
         "categorical": categorical or (),
-        "max_levels": max_levels,
-        "missing": missing.value,
+        "by": by,
         "dates": dates.value.replace("-", " "),
     }
     target = _work.target_of(file, is_terminal=sys.stdout.isatty(), quiet=quiet)
@@ -344,22 +341,22 @@ def detect(
             find_labels = functools.partial(
                 _labels.matched_labels, labels, table, reporter, ids=ids, source=source
             )
+        model.set_params(**{"n_jobs" if labels is None else "detector__n_jobs": jobs})
         _work.fit(model, table, reporter, find_labels)
-        fitted = model[-1]
-        is_sample = fitted.training_rows_ is not None
         results = _work.find_results(
             model,
             table,
             reporter,
-            columns=_work.row_columns(table, model[0], ids=ids, keep=keep),
-            scores=None if is_sample else fitted.training_scores_,
+            columns=_work.row_columns(
+                table, _work.encoder_of(model), ids=ids, keep=keep
+            ),
+            scores=model.training_scores_,
             top=top,
             n_reasons=reasons,
-            jobs=jobs,
         )
         listing = _finish(results, target, drafts, reporter, top, is_training=True)
         if labels is not None:
-            reporter.say(_labels.agreement(fitted.labels_, results.is_outlier))
+            reporter.say(_labels.agreement(model.labels_, results.is_outlier))
         if save:
             save_model(model, drafts.save, ids=ids)
         if report:
@@ -433,17 +430,20 @@ def score(
         read = _work.read(source, reporter, sheet=sheet, **text)
         _work.check_named(read, id=id_ or [], keep=keep)
         ids = id_ or [name for name in saved_ids if name in read]
-        table = _work.check_columns(read, fitted[0], source, allowed=[*ids, *keep])
-        _work.note_unseen_values(table, fitted[0], reporter)
+        encoder = _work.encoder_of(fitted)
+        table = _work.check_columns(
+            read, encoder, source, reporter, allowed=[*ids, *keep]
+        )
+        _work.table_detector(fitted).set_params(n_jobs=jobs)
+        _work.note_unseen_values(table, encoder, reporter)
         results = _work.find_results(
             fitted,
             table,
             reporter,
-            columns=_work.row_columns(read, fitted[0], ids=ids, keep=keep),
+            columns=_work.row_columns(read, encoder, ids=ids, keep=keep),
             scores=None,
             top=top,
             n_reasons=reasons,
-            jobs=jobs,
         )
         listing = _finish(results, target, drafts, reporter, top, is_training=False)
         if report:
@@ -467,8 +467,7 @@ def review(
     drop: Drop = None,
     categorical: Categorical = None,
     id_: Id = None,
-    max_levels: MaxLevels = 0,
-    missing: HowMissing = Missing.UNKNOWN,
+    by: By = None,
     dates: HowDates = Dates.AUTO,
     seed: Seed = 0,
     jobs: Jobs = -1,
@@ -519,8 +518,7 @@ def review(
             "seed": seed,
             "drop": drop or (),
             "categorical": categorical or (),
-            "max_levels": max_levels,
-            "missing": missing.value,
+            "by": by,
             "dates": dates.value.replace("-", " "),
         },
     )

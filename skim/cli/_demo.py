@@ -24,18 +24,18 @@ def run(name, report, seed):
         reporter.say(f"{name}: {len(data):,} rows, {data.shape[1]} columns")
         reporter.say(f"{int(known.sum())} rows are known outliers")
         model = _work.new_model("altbi", contamination="auto", seed=seed)
-        with reporter.step("Fitting ALTBIDetector"):
+        with reporter.step("Fitting TableDetector"):
             model.fit(data)
-        columns = _work.row_columns(data, model[0], ids=[], keep=[])
+        encoder = _work.encoder_of(model)
+        columns = _work.row_columns(data, encoder, ids=[], keep=[])
         results = _work.find_results(
             model,
             data,
             reporter,
             columns=columns,
-            scores=model[-1].training_scores_,
+            scores=model.training_scores_,
             top=None,
             n_reasons=3,
-            jobs=1,
         )
         Console(markup=False, highlight=False).print(_strangest(results, known))
         found = int((results.is_outlier & (known == 1)).sum())

@@ -14,7 +14,7 @@ from skim._utils import replacing
 from skim.cli import _work
 from skim.cli._model_file import load_model, save_model
 from skim.cli._output_folder import OutputFolder
-from skim.cli._results import MAX_EXPLAINED, Results
+from skim.cli._results import Results
 from skim.cli._screen import Listing
 from skim.cli._workers import Call, workers_of
 from skim.distributed._parts import count_rows, find_parts, read_header, read_part
@@ -235,7 +235,7 @@ def _write_parts(model, parts, folder, workers, reporter, request):
     how = {"ids": request.ids, "keep": request.keep, "n_reasons": request.n_reasons}
     calls = (
         (
-            Call(_part_results, how | {"n_all": int(first_rows[-1])}),
+            Call(_part_results, how),
             *(parts[i], i, int(first_rows[i]), shared),
         )
         for i in todo
@@ -246,11 +246,9 @@ def _write_parts(model, parts, folder, workers, reporter, request):
             advance(1)
 
 
-def _part_results(part, number, first_row, model, *, n_all, ids, keep, n_reasons):
+def _part_results(part, number, first_row, model, *, ids, keep, n_reasons):
     """Return the number of a part, and its results as the bytes of a Parquet file."""
     read = read_part(part)
-    # The cells compared with what to expect are shared out among the parts.
-    limit = MAX_EXPLAINED * len(read) // max(n_all, 1)
     numbers = first_row + 1 + np.arange(len(read))
     try:
         results = _results(
@@ -261,7 +259,6 @@ def _part_results(part, number, first_row, model, *, n_all, ids, keep, n_reasons
             ids=ids,
             keep=keep,
             n_reasons=n_reasons,
-            max_explained=limit,
         )
         sink = io.BytesIO()
         results.write(sink, as_parquet=True, advance=lambda n: None)
@@ -272,9 +269,10 @@ def _part_results(part, number, first_row, model, *, n_all, ids, keep, n_reasons
     return number, sink.getvalue()
 
 
-def _results(model, read, name, numbers, *, ids, keep, n_reasons, **options):
-    table = _work.check_columns(read, model[0], name, allowed=[*ids, *keep])
-    columns = _work.row_columns(read, model[0], ids=ids, keep=keep)
+def _results(model, read, name, numbers, *, ids, keep, n_reasons):
+    encoder = _work.encoder_of(model)
+    table = _work.check_columns(read, encoder, name)
+    columns = _work.row_columns(read, encoder, ids=ids, keep=keep)
     return Results(
         model,
         table,
@@ -283,9 +281,7 @@ def _results(model, read, name, numbers, *, ids, keep, n_reasons, **options):
         scores=None,
         top=None,
         n_reasons=n_reasons,
-        n_jobs=1,
         numbers=numbers,
-        **options,
     )
 
 
@@ -297,7 +293,8 @@ def _finish(model, parts, folder, workers, reporter, request, by, drafts, sample
     counts = folder.summary["rows"]
     with reporter.step("Collecting the strangest rows"):
         named = read_header(parts[0])
-        named = _work.row_columns(named, model[0], ids=request.ids, keep=request.keep)
+        encoder = _work.encoder_of(model)
+        named = _work.row_columns(named, encoder, ids=request.ids, keep=request.keep)
         taken = {*named.ids, *named.kept}
         n_kept = max(N_STRANGEST, request.n_listed)
         n_outliers, chosen = _collect(folder, counts, taken, n_kept)
@@ -310,7 +307,7 @@ def _finish(model, parts, folder, workers, reporter, request, by, drafts, sample
         is_complete=True,
         n_rows=sum(counts),
         n_outliers=sum(n_outliers),
-        threshold=-float(model[-1].offset_),
+        threshold=-float(model.offset_),
         parts=[
             {
                 "file": folder.part(i).name if n_rows else None,

@@ -15,7 +15,7 @@ class Refits:
     ----------
     detector : IMBoostDetector
         Fitted without labels; other labels do not train its networks again.
-    features : ndarray of shape (n_rows, n_features)
+    table : DataFrame
         What it was fitted to.
 
     Attributes
@@ -24,11 +24,11 @@ class Refits:
         The fit that was finished last.
     """
 
-    def __init__(self, detector, features):
+    def __init__(self, detector, table):
         self.newest = detector
         self._without_labels = detector
-        self._features = features
-        self._labels = np.full(len(features), np.nan)  # of the last fit begun
+        self._table = table
+        self._labels = np.full(len(table), np.nan)  # of the last fit begun
         self._running: Future | None = None
         self._thread = ThreadPoolExecutor(1)
 
@@ -69,7 +69,7 @@ class Refits:
         if np.isnan(labels).all():
             return self._without_labels
         detector = copy.copy(self._without_labels)
-        return detector.fit(self._features, labels=labels)
+        return detector.fit(self._table, labels=labels)
 
 
 def _are_same(labels, others):

@@ -59,34 +59,31 @@ def review(request, table, reporter, *, new_model):
     `new_model` is the keyword arguments of `_work.new_model`.
     """
     check_writable(request.labels)
-    model = _work.new_model(**new_model, detector="imboost")
-    encoder, detector = model
-    features = _work.encode(encoder, table, reporter)
-    found = _work.row_columns(table, encoder, ids=[], keep=[]).ids.columns.tolist()
-    labels = find_labels(
-        request.labels, table, found, ids=request.ids, source=request.source
-    )
+    detector = _work.new_model(**new_model, detector="imboost")
     detector.set_params(
         detector__n_jobs=request.jobs,
         query_strategy="informative" if request.ask == STRANGEST else request.ask,
+    )
+    _work.fit(detector, table, reporter)
+    encoder = _work.encoder_of(detector)
+    found = _work.row_columns(table, encoder, ids=[], keep=[]).ids.columns.tolist()
+    labels = find_labels(
+        request.labels, table, found, ids=request.ids, source=request.source
     )
     names = _work.row_columns(table, encoder, ids=request.ids, keep=[]).ids
 
     def results_of(detector):
         return Results(
-            (encoder, detector),
+            detector,
             table,
             ids=names,
             kept=table[[]],
             scores=detector.training_scores_,
             top=None,
             n_reasons=request.n_reasons,
-            n_jobs=1,
         )
 
-    with reporter.step("Fitting IMBoostDetector"):
-        detector.fit(features)
-    with Refits(detector, features) as refits:
+    with Refits(detector, table) as refits:
         if labels.is_seen.any():
             with reporter.step(f"Learning {counted(labels.values)}"):
                 refits.finish(labels.values)
@@ -220,14 +217,15 @@ class Conversation:
         self.console.print()
         self.console.rule(f"Question {len(self.tally) + 1}", align="left")
         self.console.print(", ".join(names), style="bold")
-        whole = ", strange as a whole" if reasons.is_whole else ""
+        whole = "".join(f", {c}" for c in reasons.cells if c.kind == "combination")
         like = f", {reasons.like}" if reasons.like else ""
         n_rows = len(results.losses)
         self.console.print(
             f"number {place:,} of {n_rows:,} by loss, {flagged}{whole}{like}"
         )
         room = max(self.console.height - N_OTHER_LINES, MIN_CELLS)
-        self.console.print(_cells(results, row, reasons.cells, room))
+        single = [cell for cell in reasons.cells if cell.kind != "combination"]
+        self.console.print(_cells(results, row, single, room))
 
 
 def _cells(results, row, reasons, room):

@@ -6,14 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
-from sklearn.pipeline import Pipeline
 
 import skim
 from skim._model._threshold import CERTAIN, stands_apart
 from skim.cli._files import whole_file
 from skim.cli._results import Results, as_text
-from skim.tables import TableEncoder, read_table
+from skim.tables import read_table
 
 DETECTORS = {
     "altbi": "ALTBIDetector",
@@ -26,39 +24,40 @@ N_EXAMPLES = 3  # of values that the training data did not have
 
 
 def new_model(detector, *, contamination, seed, **columns):
-    """Return an unfitted pipeline of encoder and detector."""
-    encoder = TableEncoder(**columns)
-    options = {"contamination": contamination, "random_state": seed}
+    """Return an unfitted detector for tables."""
+    table = skim.TableDetector(random_state=seed, **columns)
     if detector == "imboost":
-        base = skim.ALTBIDetector(random_state=seed)
-        detector = skim.IMBoostDetector(base, **options)
-    else:
-        detector = getattr(skim, DETECTORS[detector])(**options)
-    return Pipeline([("encoder", encoder), ("detector", detector)])
+        return skim.IMBoostDetector(
+            table, contamination=contamination, random_state=seed
+        )
+    return table.set_params(
+        detector=getattr(skim, DETECTORS[detector])(), contamination=contamination
+    )
+
+
+def table_detector(model):
+    """Return the fitted table detector of a model, which may have learned labels."""
+    return model.detector_ if isinstance(model, skim.IMBoostDetector) else model
+
+
+def encoder_of(model):
+    """Return the fitted encoder of a model's columns."""
+    return table_detector(model).encoder_
 
 
 def fit(model, table, reporter, find_labels=None):
-    """Fit the pipeline, and show the columns' treatment before the long part.
+    """Fit the model, and show the columns' treatment.
 
     `find_labels` returns the labels of the rows, given columns that identify them.
     """
-    encoder, detector = model
-    features = encode(encoder, table, reporter)
-    options = {}
+    with reporter.step(f"Fitting {type(model).__name__}"), reporter.warnings():
+        model.fit(table)
+    reporter.decisions(encoder_of(model).decisions_)
     if find_labels is not None:
-        found = row_columns(table, encoder, ids=[], keep=[]).ids
-        options["labels"] = find_labels(list(found))
-    with reporter.step(f"Fitting {type(detector).__name__}"):
-        detector.fit(features, **options)
-
-
-def encode(encoder, table, reporter):
-    """Fit the encoder, show the columns' treatment and return the features."""
-    with reporter.step("Encoding columns"), reporter.warnings():
-        encoder.fit(table)
-        features = encoder.transform(table)
-    reporter.decisions(encoder.decisions_)
-    return features
+        found = row_columns(table, encoder_of(model), ids=[], keep=[]).ids
+        labels = find_labels(list(found))
+        with reporter.step("Learning the labels"):
+            model.fit(table, labels=labels)
 
 
 def read(source, reporter, **options):
@@ -175,7 +174,7 @@ def note_unseen_values(table, encoder, reporter):
         reporter.note(f"Column {column!r} has {what}: {named}{rest}.")
 
 
-def find_results(model, table, reporter, *, columns, scores, top, n_reasons, jobs):
+def find_results(model, table, reporter, *, columns, scores, top, n_reasons):
     """Score the rows, unless their scores are known."""
     with reporter.step("Scoring rows") if scores is None else nullcontext():
         return Results(
@@ -186,7 +185,6 @@ def find_results(model, table, reporter, *, columns, scores, top, n_reasons, job
             scores=scores,
             top=top,
             n_reasons=n_reasons,
-            n_jobs=effective_n_jobs(jobs),
         )
 
 
@@ -209,6 +207,8 @@ def verdict(results, *, is_training, n_listed):
     share = f"{n_outliers:,} of {n_rows:,} rows ({n_outliers / n_rows:.1%}) {verb}"
     if not is_training:
         return f"{share} by the threshold of the training data."
+    if detector.contamination == 0:
+        return f"{share}, beyond what about 1 % of new rows like these exceed."
     if detector.contamination != "auto":
         return f"{share}, as set by --contamination."
     if len(getattr(detector, "label_rows_", ())):
@@ -256,23 +256,25 @@ def make_report(model, results, draft, reporter, *, source):
         import_report()(model, results.table, draft, source=name, ids=ids)
 
 
-def check_columns(table, encoder, source, *, allowed=()):
+def check_columns(table, encoder, source, reporter=None, *, allowed=()):
     """Return the table with the model's columns in the model's order.
 
-    Columns that were dropped on request may be missing, and those in `allowed` may be
-    new.
+    Columns that were dropped on request may be missing. Columns that the training
+    data did not have are left out, with a note unless they are in `allowed`.
     """
     wanted = [str(name) for name in encoder.feature_names_in_]
     required = set(wanted).difference(map(str, encoder.drop))
     missing = [name for name in wanted if name not in table and name in required]
-    extra = table.columns.difference([*wanted, *allowed], sort=False).tolist()
-    faults = []
     if missing:
-        faults.append(f"is missing {_columns(missing)} of the training data")
-    if extra:
-        faults.append(f"has {_columns(extra)} that the training data did not have")
-    if faults:
-        raise ValueError(f"{source} {' and '.join(faults)}.")
+        raise ValueError(
+            f"{source} is missing {_columns(missing)} of the training data."
+        )
+    extra = table.columns.difference([*wanted, *allowed], sort=False).tolist()
+    if extra and reporter is not None:
+        reporter.note(
+            f"{source} has {_columns(extra)} that the training data did not have; "
+            f"{'they are' if len(extra) > 1 else 'it is'} ignored."
+        )
     return table.reindex(columns=wanted)
 
 

@@ -1,0 +1,384 @@
+"""The detector for tables as they are."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    Options,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skim._detectors._altbi import ALTBIDetector
+from skim._detectors._base import CLEAN_SHARE
+from skim._detectors._threshold_mixin import ThresholdMixin
+from skim._model._threshold import threshold
+from skim._utils import import_pandas
+from skim.tables._encoder import TableEncoder
+from skim.tables._reasons import table_reasons
+from skim.tables._table_model import CHUNK, fit_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class TableDetector(ThresholdMixin, BaseEstimator):
+    """Detect outliers in a table as it is: numbers, text, dates and gaps.
+
+    A row is judged in three ways, all on one scale of surprise, the negative logarithm
+    of how rare it would be among ordinary rows:
+
+    - **cells**: each value against its column. Numbers and dates are compared with
+      each of the two tails of their column, levels by how rare they are; misspellings
+      of a frequent level, signs that no other number has, cells that cannot be read,
+      and dates in an impossible order are stranger than what is merely rare.
+    - **neighbours**: each row against the rows most like it.
+    - **networks**: the loss of each row by a detector of skim on the encoded columns.
+
+    :meth:`reasons` says in words what is strange about a row.
+
+    Read more in the :doc:`user guide </tables>`.
+
+    Parameters
+    ----------
+    detector : object, default=None
+        A detector of skim for numbers, which sees the columns as encoded by
+        :class:`~skim.tables.TableEncoder`. None means :class:`~skim.ALTBIDetector`.
+
+    by : str or int, default=None
+        A column whose values are groups, such as the store in a table of sales.
+        Numbers are judged within their group: by its location and scale, which are
+        shrunk towards those of the whole table where a group is small. Rows of new
+        groups are judged by the whole table.
+
+    contamination : "auto" or float, default="auto"
+        Share of outliers in the training data, in [0, 0.5], which sets the threshold;
+        as in :class:`~skim.ALTBIDetector`. 0 means that the training data is clean:
+        the nearest rows then count most, and about 1 % of new clean rows are flagged.
+
+    drop, categorical, ids : sequence of str or int, default=()
+        Columns to leave out, to treat as levels even if they look numeric, and that
+        identify rows; by name, or by position if the table has no column names.
+
+    dates : {"auto", "day first", "month first"}, default="auto"
+        How to read dates such as 3/4/2024.
+
+    random_state : int, RandomState instance or None, default=None
+        Controls the training of the networks, unless `detector` has a seed of its own.
+
+    n_jobs : int, default=None
+        Number of threads that score rows.
+
+    Attributes
+    ----------
+    offset_ : float
+        Threshold: ``decision_function = score_samples - offset_``.
+
+    training_scores_ : ndarray of shape (n_samples,)
+        Scores of the training data.
+
+    encoder_ : TableEncoder
+        The fitted encoder of the columns; its `decisions_` say how each is treated.
+
+    detector_ : object
+        The fitted detector of the encoded columns.
+
+    n_features_in_ : int
+        Number of columns seen during `fit`.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during `fit`. Defined only when `X` has column names
+        that are all strings.
+
+    See Also
+    --------
+    ALTBIDetector : The detector for numbers.
+    IMBoostDetector : Learns from a few labels, also about tables.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skim import TableDetector
+    >>> table = pd.DataFrame(
+    ...     {
+    ...         "country": ["Germany", "France"] * 30,
+    ...         "price": [10.0 + i % 7 for i in range(60)],
+    ...     }
+    ... )
+    >>> table.loc[7, "country"], table.loc[20, "price"] = "Farnce", -12.0
+    >>> detector = TableDetector(random_state=0).fit(table)
+    >>> detector.reasons(table.iloc[[7, 20]])[["row", "kind", "value", "expected"]]
+       row         kind   value  expected
+    0    7  misspelling  Farnce    France
+    1   20         sign     -12  10 to 16
+    """
+
+    _parameter_constraints: dict = {
+        "detector": [HasMethods(["fit", "score_samples"]), None],
+        "by": [str, Integral, None],
+        "contamination": [
+            StrOptions({"auto"}),
+            Interval(Real, 0, 0.5, closed="right"),
+            Options(Real, {0}),
+        ],
+        "drop": ["array-like"],
+        "categorical": ["array-like"],
+        "ids": ["array-like"],
+        "dates": [StrOptions({"auto", "day first", "month first"})],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        detector=None,
+        *,
+        by=None,
+        contamination="auto",
+        drop=(),
+        categorical=(),
+        ids=(),
+        dates="auto",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.detector = detector
+        self.by = by
+        self.contamination = contamination
+        self.drop = drop
+        self.categorical = categorical
+        self.ids = ids
+        self.dates = dates
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # Fitting -------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike | pd.DataFrame, y: object = None) -> Self:
+        """Fit the detector to a table.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+            The table, outliers included.
+
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        self : object
+            The fitted detector.
+        """
+        checked = clone(self)  # takes the names of the columns
+        frame = as_frame(checked, X, reset=True)
+        names = frame.columns.tolist()
+        by = None if self.by is None else _named(self.by, names, "by")
+        encoder = TableEncoder(
+            drop=[*self.drop, *([] if by is None else [by])],
+            categorical=self.categorical,
+            ids=self.ids,
+            dates=self.dates,
+        )
+        detector = ALTBIDetector() if self.detector is None else clone(self.detector)
+        settings = {"random_state": self.random_state, "n_jobs": self.n_jobs}
+        if self.contamination == 0:
+            settings["contamination"] = 0.0
+        known = detector.get_params(deep=False)
+        detector.set_params(
+            **{k: v for k, v in settings.items() if k in known and v is not None}
+        )
+        model, scores, held_out = fit_model(
+            frame,
+            encoder,
+            detector,
+            by=by,
+            is_clean=self.contamination == 0,
+            n_jobs=self.n_jobs,
+        )
+        offset = _threshold(scores, held_out, self.contamination)
+        self.n_features_in_ = checked.n_features_in_
+        if hasattr(checked, "feature_names_in_"):
+            self.feature_names_in_ = checked.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.model_, self.offset_ = model, offset
+        self.training_scores_, self.held_out_scores_ = scores, held_out
+        return self
+
+    def set_contamination(self, contamination: float | str) -> Self:
+        """Set the threshold anew, without fitting again.
+
+        Parameters
+        ----------
+        contamination : "auto" or float
+            Share of outliers in the training data, in (0, 0.5], or 0 if the detector
+            was fitted with that.
+
+        Returns
+        -------
+        self : object
+            The detector, with its `contamination` and `offset_` changed.
+        """
+        check_is_fitted(self)
+        validate_parameter_constraints(
+            self._parameter_constraints,
+            {"contamination": contamination},
+            caller_name=type(self).__name__,
+        )
+        offset = _threshold(self.training_scores_, self.held_out_scores_, contamination)
+        self.contamination, self.offset_ = contamination, offset
+        return self
+
+    @property
+    def encoder_(self) -> TableEncoder:
+        """The fitted encoder of the columns."""
+        return self.model_.encoder
+
+    @property
+    def detector_(self):
+        """The fitted detector of the encoded columns."""
+        return self.model_.detector
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    # Scoring -------------------------------------------------------------------
+
+    def score_samples(self, X: ArrayLike | pd.DataFrame) -> NDArray[np.float64]:
+        """Score rows: the lower, the more abnormal.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+            A table with the columns seen during `fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            The negated surprise of each row.
+        """
+        check_is_fitted(self)
+        frame, model = as_frame(self, X, reset=False), self.model_
+        return -np.concatenate(
+            [
+                model.total(
+                    model.judge(frame.iloc[start : start + CHUNK], n_jobs=self.n_jobs)
+                )
+                for start in range(0, len(frame), CHUNK)
+            ]
+        )
+
+    def feature_space(self, X: ArrayLike | pd.DataFrame) -> NDArray[np.float32]:
+        """Return rows as the networks see them.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+            A table with the columns seen during `fit`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples, n_inputs)
+        """
+        check_is_fitted(self)
+        frame = as_frame(self, X, reset=False)
+        return self.detector_.feature_space(self.model_.columns(frame).features)
+
+    def reasons(
+        self, X: ArrayLike | pd.DataFrame, *, n_reasons: int | None = 3
+    ) -> pd.DataFrame:
+        """Say what is strange about rows, and what was expected.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+            Rows to explain, usually those that :meth:`predict` flags.
+
+        n_reasons : int or None, default=3
+            Largest number of reasons per row; None means all.
+
+        Returns
+        -------
+        reasons : DataFrame
+            One line per reason, the most important one of a row first, with the
+            columns "row" (its index, or its number), "kind", "column", "value" (as it
+            is written), "expected" and "surprise". The kinds are "high", "low",
+            "sign", "code" (of a missing value), "unreadable", "misspelling", "rare",
+            "missing", "order" (of dates), "conflict" (with another column),
+            "context" (unlike similar rows), and
+            "combination", whose "column" and "value" name several.
+        """
+        check_is_fitted(self)
+        frame = as_frame(self, X, reset=False)
+        return table_reasons(self.model_, frame, n_reasons)
+
+
+def as_frame(estimator, X, *, reset):
+    """Check a table against an estimator; return it as a DataFrame with text names."""
+    pd = import_pandas("Tables need pandas: pip install 'skim-od[cli]'")
+    if hasattr(X, "to_pandas"):  # polars, pyarrow
+        X = X.to_pandas()
+    if isinstance(X, pd.DataFrame):
+        if X.columns.has_duplicates:
+            twice = X.columns[X.columns.duplicated()][0]
+            raise ValueError(
+                f"Duplicate column name {twice!r}; rename one of the columns."
+            )
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        frame = X.copy(deep=False)
+        frame.columns = [str(name) for name in X.columns]
+    else:
+        if sparse.issparse(X):
+            raise TypeError("Sparse data is not supported; pass a dense table.")
+        array = validate_data(
+            estimator, X, reset=reset, dtype=None, ensure_all_finite=False
+        )
+        frame = pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
+        if array.dtype == object:
+            frame = frame.infer_objects()
+    minimum = 2 if reset else 1
+    if len(frame) < minimum:
+        raise ValueError(
+            f"Found array with {len(frame)} sample(s) (shape={frame.shape}) while a "
+            f"minimum of {minimum} is required by TableDetector."
+        )
+    return frame
+
+
+def _named(column, names, parameter):
+    if column in names:
+        return column
+    if not isinstance(column, str) and 0 <= column < len(names):
+        return names[column]
+    known = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
+    raise ValueError(
+        f"{parameter} names an unknown column {column!r}; the columns are {known}."
+    )
+
+
+def _threshold(scores, held_out, contamination):
+    if contamination != 0:
+        return threshold(scores, contamination)
+    if held_out is None:
+        raise ValueError(
+            "contamination=0 needs a detector that was fitted with it; fit again."
+        )
+    return float(np.quantile(held_out, CLEAN_SHARE))

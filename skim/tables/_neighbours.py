@@ -1,0 +1,148 @@
+"""How far each row of a table is from the rows most like it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from skim._utils import evenly_spaced
+
+FARTHEST = 10.0  # standard deviations of a number from the middle
+N_CODES = 16  # inputs that stand for the levels of a column
+MAX_ROWS = 10_000  # of the training data that others are compared with
+SAME = 1e-3  # largest distance of a row from itself, by rounding
+N_SIMILAR = 20  # rows that tell what to expect in a cell
+
+
+@dataclass(frozen=True)
+class Space:
+    """The columns of a table as coordinates in which similar rows are near.
+
+    Numbers are standardised; the levels of a column are corners at the
+    same distance from each other, about that of two ordinary numbers.
+
+    Attributes
+    ----------
+    center, spread : ndarray
+        Mean and standard deviation of the numbers.
+    n_levels : list of int
+        For each column of levels.
+    """
+
+    center: np.ndarray
+    spread: np.ndarray
+    n_levels: list
+
+    @classmethod
+    def of(cls, numbers, codes):
+        """Learn from numbers, of shape (n, p), and codes of levels, of shape (n, q)."""
+        low, middle, high = np.nanquantile(numbers, [0.05, 0.5, 0.95], axis=0)
+        reach = 3 * (high - low)
+        with np.errstate(over="ignore"):
+            clipped = np.clip(numbers, middle - reach, middle + reach)
+        center, spread = np.nanmean(clipped, axis=0), np.nanstd(clipped, axis=0)
+        spread = np.where(spread > 0, spread, np.nanstd(numbers, axis=0))
+        spread = np.where(spread > 0, spread, 1.0)
+        return cls(center, spread, (codes.max(axis=0, initial=0) + 1).tolist())
+
+    def coordinates(self, numbers, codes):
+        """Return rows in this space; gaps are 0, in the middle."""
+        with np.errstate(over="ignore"):
+            z = (numbers - self.center) / self.spread
+        blocks = [np.clip(z, -FARTHEST, FARTHEST)]
+        for k, n_levels in enumerate(self.n_levels):
+            corners = _corners(n_levels)
+            block = np.zeros((len(codes), corners.shape[1]))
+            is_known = codes[:, k] >= 0
+            block[is_known] = corners[np.minimum(codes[is_known, k], n_levels)]
+            blocks.append(block)
+        return np.nan_to_num(np.hstack(blocks)).astype(np.float32)
+
+
+def _corners(n_levels):
+    """Return a vector of length 1 for each level, and one for all new levels."""
+    if n_levels < N_CODES:
+        return np.eye(n_levels + 1)
+    signs = np.random.RandomState(0).choice([-1.0, 1.0], (n_levels + 1, N_CODES))
+    return signs / np.sqrt(N_CODES)
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Rows of the training data that others are compared with.
+
+    Attributes
+    ----------
+    space : Space
+    numbers, codes : ndarray of shape (n_kept, p) and (n_kept, q)
+        Their columns.
+    n_nearest : int
+        How many of the nearest rows are averaged.
+    """
+
+    space: Space
+    numbers: np.ndarray
+    codes: np.ndarray
+    n_nearest: int
+
+    @classmethod
+    def of(cls, numbers, codes, n_nearest):
+        """Keep the rows of a table, or some of them."""
+        kept = evenly_spaced(len(numbers), MAX_ROWS)
+        space = Space.of(numbers, codes)
+        return cls(space, numbers[kept], codes[kept], n_nearest)
+
+    def search(self, n_jobs=None):
+        """Return what finds the nearest rows."""
+        rows = self.space.coordinates(self.numbers, self.codes)
+        n = min(self.n_nearest + 1, len(rows))
+        return NearestNeighbors(n_neighbors=n, n_jobs=n_jobs).fit(rows)
+
+    def distances(self, search, numbers, codes):
+        """Return how far rows are from those most like them.
+
+        A row at no distance counts as the row itself, so that rows of the training
+        data have no advantage over others.
+        """
+        found, _ = search.kneighbors(self.space.coordinates(numbers, codes))
+        is_self = np.zeros(found.shape, dtype=bool)
+        is_self[:, 0] = found[:, 0] < SAME
+        is_self[~is_self[:, 0], -1] = True  # one too many for other rows
+        found = found[~is_self].reshape(len(numbers), -1)
+        known = np.isfinite(numbers).sum(axis=1) + (codes >= 0).sum(axis=1)
+        n_columns = numbers.shape[1] + codes.shape[1]
+        return found.mean(axis=1) * np.sqrt(n_columns / np.maximum(known, 1))
+
+    def similar(self, squares):
+        """Find the rows most like one row in all columns but one, for each column.
+
+        Parameters
+        ----------
+        squares : ndarray of shape (n_kept, p + q)
+            From `squares`.
+
+        Returns
+        -------
+        similar : ndarray of int of shape (n_similar, p + q)
+            Places among the kept rows, of which the row itself is none.
+        """
+        total = squares.sum(axis=1, keepdims=True)
+        others = np.where(total > 0, total - squares, np.inf)
+        n = min(N_SIMILAR, len(others) - 1)
+        return np.argpartition(others, n - 1, axis=0)[:n]
+
+    def differences(self, squares):
+        """Return how much each column sets a row apart from those most like it."""
+        total = squares.sum(axis=1)
+        order = np.argsort(np.where(total > 0, total, np.inf), kind="stable")
+        return squares[order[:N_SIMILAR]].mean(axis=0)
+
+    def squares(self, numbers, codes):
+        """Yield the squared differences of rows from the kept ones, (n_kept, p + q)."""
+        rows = self.space.coordinates(self.numbers, self.codes)
+        sizes = [_corners(n).shape[1] for n in self.space.n_levels]
+        starts = np.cumsum([0, *[1] * numbers.shape[1], *sizes])[:-1]
+        for own in self.space.coordinates(numbers, codes):
+            yield np.add.reduceat((rows - own) ** 2, starts, axis=1)

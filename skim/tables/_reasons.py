@@ -1,0 +1,210 @@
+"""What is strange about the rows of a table, in words."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+
+N_LEVELS = 3  # that are named where a rare one stands
+N_COMBINED = 3  # columns of a combination
+MAX_LENGTH = 60  # of a cell that is shown
+MOST_SIMILAR = 0.75  # share of similar rows that have one level, to expect it
+MIN_SHARE = 0.25  # of the strangest cell's surprise that makes another one a reason
+DAY_0 = datetime.date(1970, 1, 1).toordinal()
+
+
+def table_reasons(model, frame, n_reasons):
+    """Return the reasons of rows, one line each, as a DataFrame.
+
+    Cells that are strange by themselves come first. A row that has none is compared
+    with similar rows: a cell that they would not have is a reason ("context"), and if
+    there is none either, the columns that set the row apart are named together.
+    """
+    import pandas as pd
+
+    columns = model.columns(frame)
+    codes = model.codes(columns.texts, len(frame))
+    judged = model.judge_cells(columns, codes)
+    excess = model.excess(judged)
+    is_strange = (excess > 0).any(axis=1)
+    compared = model.neighbours.squares(
+        columns.numbers[~is_strange], codes[~is_strange]
+    )
+    lines = []
+    for i, row in enumerate(frame.index):
+        told = Row(model, frame, columns, codes, i)
+        if is_strange[i]:
+            found = told.cells(excess[i], judged.kinds[i])
+        else:
+            squares = next(compared)
+            found = told.context(squares) or [told.combination(squares)]
+        found.sort(key=lambda reason: -reason[-1])
+        found = [r for r in found if r[-1] >= MIN_SHARE * found[0][-1]]
+        lines += [(row, *reason) for reason in found[:n_reasons]]
+    names = ["row", "kind", "column", "value", "expected", "surprise"]
+    return pd.DataFrame(lines, columns=names)
+
+
+class Row:
+    """A row whose reasons are sought.
+
+    Parameters
+    ----------
+    model : TableModel
+    frame : DataFrame
+    columns : Columns
+    codes : ndarray of int of shape (n, q)
+    i : int
+        The place of the row in the table.
+    """
+
+    def __init__(self, model, frame, columns, codes, i):
+        self.model = model
+        self.frame = frame
+        self.numbers = columns.numbers[i]
+        self.missing = columns.missing[i]
+        self.texts = [text.iloc[i] for text in columns.texts]
+        self.codes = codes[i]
+        self.i = i
+        self.group = None
+        if model.by is not None:
+            self.group = model.groups_of(frame.iloc[[i]])[0]
+
+    def cells(self, excess, kinds):
+        """Return the reasons that are single cells."""
+        return [
+            (
+                str(kinds[j]),
+                self.model.names[j],
+                self.written(j),
+                self.expected(j, kinds[j]),
+                float(excess[j]),
+            )
+            for j in np.flatnonzero(excess > 0)
+        ]
+
+    def context(self, squares):
+        """Return the cells that similar rows would not have."""
+        similar = self.model.neighbours.similar(squares)
+        found = []
+        for j, name in enumerate(self.model.names):
+            compare = self._number_in_context
+            if j >= len(self.numbers):
+                compare = self._level_in_context
+            told = None if self.missing[j] else compare(j, similar[:, j])
+            if told is not None:
+                expected, surprise = told
+                found.append(("context", name, self.written(j), expected, surprise))
+        return found
+
+    def _number_in_context(self, j, similar):
+        values = self.model.neighbours.numbers[similar, j]
+        values, value = values[np.isfinite(values)], self.numbers[j]
+        if not len(values) or not np.isfinite(value):
+            return None
+        low, high = values.min(), values.max()
+        outside = max(low - value, value - high)
+        least = 0.25 * self.model.neighbours.space.spread[j]
+        width = max((high - low) / 2, least)
+        if not outside > width:
+            return None
+        return self._range(j, low, high), float(outside / width)
+
+    def _level_in_context(self, j, similar):
+        k = j - len(self.numbers)
+        codes = self.model.neighbours.codes[similar, k]
+        usual, counts = np.unique(codes[codes >= 0], return_counts=True)
+        if not len(usual):
+            return None
+        share = counts.max() / len(codes)
+        if share < MOST_SIMILAR or self.codes[k] in codes:
+            return None
+        level = list(self.model.levels.values())[k].names[usual[counts.argmax()]]
+        return shown(level), float(np.log(len(codes) + 1))
+
+    def combination(self, squares):
+        """Name the columns in which the row differs most from those like it."""
+        differences = self.model.neighbours.differences(squares)
+        differences[self.missing] = 0
+        first = np.argsort(-differences, kind="stable")[:N_COMBINED]
+        first = [j for j in first if differences[j] > 0] or first[:1]
+        names = [self.model.names[j] for j in first]
+        values = [self.written(j) for j in first]
+        expected = "values that go together"
+        return "combination", _joined(names), _joined(values), expected, 1.0
+
+    def written(self, j):
+        """Return a cell as it is written in the table."""
+        return shown(self.frame[self.model.names[j]].iloc[self.i])
+
+    def expected(self, j, kind):
+        """Say what was expected in a cell."""
+        name = self.model.names[j]
+        is_date = name in self.model.dates
+        if kind == "missing":
+            return "a value"
+        if j >= len(self.numbers):
+            cells, level = self.model.levels[name], self.texts[j - len(self.numbers)]
+            if kind == "misspelling":
+                return shown(cells.meaning(level))
+            if kind == "conflict":
+                return self._ruled(name)
+            listed = [shown(level) for level in cells.names[: N_LEVELS + 1]]
+            more = ", …" if len(listed) > N_LEVELS else ""
+            return ", ".join(listed[:N_LEVELS]) + more
+        if kind == "unreadable":
+            return "a date" if is_date else "a number"
+        if kind == "order":
+            second = next(b for a, b, _ in self.model.orders if a == name)
+            k = self.model.names.index(second)
+            return f"no later than {second} {self.written(k)}"
+        cells = self.model.numbers[name]
+        expected = self._range(j, -cells.lower.start, cells.upper.start)
+        return f"{expected}, or a gap" if kind == "code" else expected
+
+    def _ruled(self, name):
+        """Return the level that another column of the row demands."""
+        levels = list(self.model.levels)
+        own = self.codes[levels.index(name)]
+        for first, second, usual, _ in self.model.rules:
+            code = self.codes[levels.index(first)]
+            if (
+                second == name
+                and 0 <= code < len(usual)
+                and usual[code] not in (-1, own)
+            ):
+                level = self.model.levels[name].names[usual[code]]
+                same = self.written(self.model.names.index(first))
+                return f"{shown(level)}, as in other rows with {first} {same}"
+        return ""
+
+    def _range(self, j, low, high):
+        name = self.model.names[j]
+        if self.model.groups is not None and name not in self.model.dates:
+            low = self.model.groups.restore(low, j, self.group)
+            high = self.model.groups.restore(high, j, self.group)
+        low, high = (self._number(name, end) for end in (low, high))
+        return low if low == high else f"{low} to {high}"
+
+    def _number(self, name, value):
+        if name not in self.model.dates:
+            return self.model.encoder.describe(name, value)
+        day = int(np.clip(round(value) + DAY_0, 1, datetime.date.max.toordinal()))
+        return datetime.date.fromordinal(day).isoformat()
+
+
+def shown(value):
+    """Return a cell for reading: short, on one line, without control codes."""
+    import pandas as pd
+
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return "missing"
+    text = f"{value:.15g}" if isinstance(value, float) else str(value)
+    text = "".join(c if c.isprintable() else " " for c in text)
+    text = text.removesuffix(" 00:00:00")
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
+
+
+def _joined(texts):
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -1,0 +1,392 @@
+"""What a table detector has learned: columns, neighbours and networks."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from skim.tables._cells import (
+    OUTER,
+    LevelCells,
+    NumberCells,
+    dependencies,
+    misordered,
+)
+from skim.tables._columns import is_missing, to_days, to_numbers
+from skim.tables._neighbours import Neighbours
+from skim.tables._text import ISO_DATES, to_text
+
+# How much each part of a row's surprise counts, by `python -m benchmarks tables` and
+# `python -m benchmarks accuracy`.
+WEIGHTS = 0.5, 0.5, 3.0  # of all cells, neighbours and networks
+CLEAN_WEIGHTS = 0.0, 2.0, 1.0
+MOST = 20.0  # surprise of one of these
+SINGLE = 3.0  # of the strangest cell, beyond what is usual
+TAIL = 1.0  # of the same if it is a number that is merely large or small
+N_NEAREST, N_NEAREST_CLEAN = 20, 1
+CHUNK = 20_000  # rows judged at a time
+FULL_GROUP = 10  # rows from which a group counts more than the whole
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Puts scores on the scale of surprise, as if they fell off exponentially.
+
+    Attributes
+    ----------
+    middle, unit : float
+        The median of the scores of ordinary rows, and how much more is e times rarer.
+    """
+
+    middle: float
+    unit: float
+
+    @classmethod
+    def of(cls, scores):
+        """Learn from the scores of the training data."""
+        middle, high = np.quantile(scores, [0.5, 0.95])
+        unit = float(high / 2 - middle / 2) * 2 / np.log(10)
+        return cls(float(middle), unit if unit > 0 else 1.0)
+
+    def __call__(self, scores):
+        """Return the surprise of scores."""
+        with np.errstate(over="ignore"):
+            return np.minimum((scores - self.middle) / self.unit, 1e6)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table that are judged, as arrays.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n, p)
+        Numbers, and dates as days; NaN where missing or unreadable.
+    texts : list of Series of shape (n,)
+        Levels.
+    missing : ndarray of bool of shape (n, p + q)
+    features : ndarray of shape (n, n_features)
+        What the networks see.
+    """
+
+    numbers: np.ndarray
+    texts: list
+    missing: np.ndarray
+    features: np.ndarray
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Location and scale of numbers within groups, shrunk towards the whole.
+
+    Attributes
+    ----------
+    center, spread : dict of str to ndarray of shape (p,)
+        By group; the key None stands for all rows, and for new groups.
+    """
+
+    center: dict
+    spread: dict
+
+    @classmethod
+    def of(cls, numbers, groups):
+        """Learn from numbers, of shape (n, p), and the group of each row."""
+        center, spread = {None: _center(numbers)}, {None: _spread(numbers)}
+        for group, rows in groups.groupby(groups, sort=False).indices.items():
+            own, n = numbers[rows], np.isfinite(numbers[rows]).sum(axis=0)
+            weight = n / (n + FULL_GROUP)
+            middle = np.where(n > 0, _center(own), center[None])
+            center[group] = weight * middle + (1 - weight) * center[None]
+            width = np.where(n > 1, _spread(own), spread[None])
+            with np.errstate(divide="ignore"):
+                ratio = np.log(np.maximum(width / spread[None], 1e-3))
+            spread[group] = spread[None] * np.exp(weight * ratio)
+        return cls(center, spread)
+
+    def adjust(self, numbers, groups):
+        """Return numbers as if all groups had the same location and scale."""
+        center, spread = self.of_rows(groups)
+        return (numbers - center) / spread * self.spread[None] + self.center[None]
+
+    def restore(self, value, j, group):
+        """Return what an adjusted number is within a group."""
+        group = group if group in self.center else None
+        z = (value - self.center[None][j]) / self.spread[None][j]
+        return z * self.spread[group][j] + self.center[group][j]
+
+    def of_rows(self, groups):
+        """Return the location and scale of each row, of shape (n, p)."""
+        names = [g if g in self.center else None for g in groups]
+        return tuple(
+            np.array([by[name] for name in names]) for by in (self.center, self.spread)
+        )
+
+
+def _center(numbers):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns of gaps
+        return np.nan_to_num(np.nanmedian(numbers, axis=0))
+
+
+def _spread(numbers):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        low, high = np.nanquantile(numbers, [0.25, 0.75], axis=0)
+        spread = (high - low) / 1.349
+        spread = np.where(spread > 0, spread, np.nanstd(numbers, axis=0))
+    return np.where(spread > 0, spread, 1.0)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is surprising about rows.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n, p + q)
+        Surprise of each cell.
+    kinds : ndarray of str of shape (n, p + q)
+        What kind of surprise it is.
+    neighbours, networks : ndarray of shape (n,)
+        Distance from similar rows, and loss of the networks.
+    """
+
+    cells: np.ndarray
+    kinds: np.ndarray
+    neighbours: np.ndarray | None = None
+    networks: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A fitted model of a table.
+
+    Attributes
+    ----------
+    encoder : TableEncoder
+    detector : object
+        Fitted to the encoded columns.
+    numbers, levels : dict of str to NumberCells and of str to LevelCells
+        By column.
+    dates : list of str
+        The columns among `numbers` that are dates.
+    orders : list of (str, str, float)
+        Date columns of which one comes before the other.
+    rules : list of (str, str, ndarray, float)
+        Columns of levels of which one determines the other.
+    groups : Groups or None
+    by : str or None
+        The column of the groups.
+    neighbours : Neighbours
+    n_rows : int
+        Of the training data.
+    scales : tuple of Scale
+        Of cells, neighbours and networks.
+    is_clean : bool
+    """
+
+    encoder: Any
+    detector: Any
+    numbers: dict
+    levels: dict
+    dates: list
+    orders: list
+    rules: list
+    groups: Groups | None
+    by: str | None
+    neighbours: Neighbours
+    n_rows: int
+    scales: tuple
+    is_clean: bool
+
+    @property
+    def usual(self):
+        """Surprise of a cell up to which it says nothing by itself."""
+        return max(np.log(self.n_rows) / 2, -np.log(OUTER))
+
+    @property
+    def names(self):
+        """The columns that are judged, numbers first."""
+        return [*self.numbers, *self.levels]
+
+    def columns(self, frame):
+        """Return the columns of a table as arrays."""
+        parsed = self.encoder.parse(frame)
+        numbers = np.empty((len(frame), len(self.numbers)))
+        missing = np.empty((len(frame), len(self.names)), dtype=bool)
+        for j, name in enumerate(self.numbers):
+            read = to_days if name in self.dates else to_numbers
+            options = [ISO_DATES] if name in self.dates else []
+            numbers[:, j] = read(parsed[name], *options)
+        if self.groups is not None:
+            numbers = self.groups.adjust(numbers, self.groups_of(frame))
+            for j, name in enumerate(self.numbers):
+                if name not in self.dates:
+                    parsed[name] = numbers[:, j]
+        for j, name in enumerate(self.names):
+            missing[:, j] = is_missing(frame[name])
+        texts = [to_text(frame[name]) for name in self.levels]
+        return Columns(numbers, texts, missing, self.encoder.transform(parsed))
+
+    def groups_of(self, frame):
+        """Return the group of each row."""
+        return group_names(frame[self.by])
+
+    def codes(self, texts, n_rows):
+        """Return the levels of rows as numbers, of shape (n_rows, q), -1 if missing."""
+        codes = np.empty((n_rows, len(self.levels)), dtype=np.int32)
+        for k, (text, cells) in enumerate(
+            zip(texts, self.levels.values(), strict=True)
+        ):
+            found = text.map(cells.codes).fillna(len(cells.codes))
+            codes[:, k] = found.mask(text.isna(), -1)
+        return codes
+
+    def judge(self, frame, losses=None, n_jobs=None):
+        """Return what is surprising about rows.
+
+        Parameters
+        ----------
+        frame : DataFrame
+        losses : ndarray, default=None
+            Of the networks, if known.
+        n_jobs : int, default=None
+        """
+        columns = self.columns(frame)
+        codes = self.codes(columns.texts, len(frame))
+        search = self.neighbours.search(n_jobs)
+        distances = self.neighbours.distances(search, columns.numbers, codes)
+        if losses is None:
+            losses = -self.detector.score_samples(columns.features)
+        return replace(
+            self.judge_cells(columns, codes), neighbours=distances, networks=losses
+        )
+
+    def judge_cells(self, columns, codes):
+        """Return what is surprising about the cells of rows."""
+        n, p = columns.numbers.shape
+        cells = np.empty((n, len(self.names)))
+        kinds = np.empty((n, len(self.names)), dtype=object)
+        for j, model in enumerate(self.numbers.values()):
+            found = model.judge(columns.numbers[:, j], columns.missing[:, j])
+            cells[:, j], kinds[:, j] = found.surprise, found.kind
+        for k, model in enumerate(self.levels.values()):
+            j = p + k
+            found = model.judge(columns.texts[k], columns.missing[:, j])
+            cells[:, j], kinds[:, j] = found.surprise, found.kind
+        place = {name: j for j, name in enumerate(self.numbers)}
+        for first, second, surprise in self.orders:
+            is_wrong = (
+                columns.numbers[:, place[first]] > columns.numbers[:, place[second]]
+            )
+            worse = is_wrong & (cells[:, place[first]] < surprise)
+            cells[worse, place[first]], kinds[worse, place[first]] = surprise, "order"
+        levels = list(self.levels)
+        for first, second, usual, surprise in self.rules:
+            a, b = codes[:, levels.index(first)], codes[:, levels.index(second)]
+            expected = np.r_[usual, -1, -1][np.where(a < len(usual), a, -1)]
+            j = p + levels.index(second)
+            is_wrong = (expected >= 0) & (b >= 0) & (b != expected)
+            worse = is_wrong & (cells[:, j] < surprise)
+            cells[worse, j], kinds[worse, j] = surprise, "conflict"
+        return Judged(cells, kinds)
+
+    def excess(self, judged):
+        """Return what each cell adds to its row by itself.
+
+        A number must be further out than any to expect in such a table; for other
+        kinds of surprise it is enough to be rare.
+        """
+        is_tail = np.isin(judged.kinds, ("high", "low"))
+        extreme = np.log(self.n_rows * len(self.names))
+        beyond = np.maximum(judged.cells - np.where(is_tail, extreme, self.usual), 0)
+        return np.where(is_tail, TAIL, SINGLE) * beyond
+
+    def total(self, judged):
+        """Return the surprise of rows."""
+        weights = CLEAN_WEIGHTS if self.is_clean else WEIGHTS
+        parts = judged.cells.sum(axis=1), judged.neighbours, judged.networks
+        total = self.excess(judged).max(axis=1)
+        for weight, scale, part in zip(weights, self.scales, parts, strict=True):
+            total += weight * np.minimum(scale(part), MOST)
+        return total
+
+
+def group_names(column):
+    """Return the group of each row as text, "" where missing."""
+    return to_text(column).fillna("").astype(object).reset_index(drop=True)
+
+
+def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
+    """Fit a model to a table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    encoder, detector : estimators to fit
+    by : str or None
+    is_clean : bool
+    n_jobs : int or None
+
+    Returns
+    -------
+    model : TableModel
+    scores : ndarray of shape (n,)
+        Of the rows of the table.
+    held_out : ndarray of shape (n,) or None
+        The same by what has not seen the rows, if the table is clean.
+    """
+    encoder.fit(frame)
+    treated = {d.column: d.treatment for d in encoder.decisions_}
+    dates = [name for name, how in treated.items() if how == "date"]
+    numeric = [name for name, how in treated.items() if how in ("number", "date")]
+    levels = [name for name, how in treated.items() if how in ("category", "frequency")]
+    model = TableModel(
+        encoder, detector, dict.fromkeys(numeric), dict.fromkeys(levels), dates,
+        [], [], None, by, None, len(frame), (), is_clean,
+    )  # fmt: skip
+    if by is not None:
+        plain = model.columns(frame).numbers
+        model = replace(model, groups=Groups.of(plain, group_names(frame[by])))
+    columns = model.columns(frame)
+    detector.fit(columns.features)
+    numbers = {
+        name: NumberCells.of(
+            columns.numbers[:, j], columns.missing[:, j], name in dates
+        )
+        for j, name in enumerate(numeric)
+    }
+    texts = {
+        name: LevelCells.of(text, columns.missing[:, len(numeric) + k])
+        for k, (name, text) in enumerate(zip(levels, columns.texts, strict=True))
+    }
+    days = {name: columns.numbers[:, numeric.index(name)] for name in dates}
+    n = len(frame)
+    model = replace(
+        model,
+        numbers=numbers,
+        levels=texts,
+        orders=misordered(days),
+    )
+    codes = model.codes(columns.texts, n)
+    nearest = N_NEAREST_CLEAN if is_clean else N_NEAREST
+    neighbours = Neighbours.of(columns.numbers, codes, nearest)
+    rules = dependencies(dict(zip(levels, codes.T, strict=True)))
+    model = replace(model, neighbours=neighbours, rules=rules)
+    losses = -detector.training_scores_
+    if getattr(detector, "training_rows_", None) is not None:
+        losses = -detector.score_samples(columns.features)
+    judged = model.judge(frame, losses, n_jobs)
+    scales = tuple(
+        Scale.of(part)
+        for part in (judged.cells.sum(axis=1), judged.neighbours, judged.networks)
+    )
+    model = replace(model, scales=scales)
+    held_out = None
+    if is_clean and getattr(detector, "held_out_scores_", None) is not None:
+        unseen = replace(judged, networks=-detector.held_out_scores_)
+        held_out = -model.total(unseen)
+    return model, -model.total(judged), held_out
