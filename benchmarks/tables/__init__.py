@@ -20,7 +20,7 @@ from benchmarks.tables._detectors import (
     score,
 )
 from benchmarks.tables._errors import KINDS, Columns, applies, plant
-from benchmarks.tables._known import FINDINGS, findings
+from benchmarks.tables._known import CHANGES, changed, findings
 from benchmarks.tables._sources import HOME, SOURCES, at_hand, load, typed
 
 KEY = ("table", "kind", "seed", "detector", "encoding")
@@ -152,13 +152,19 @@ def tables(
     ahead = differences(runs)
     ahead.to_csv(output.with_name("differences.csv"), index=False, float_format="%.3f")
     print_table(ahead.columns, ahead.itertuples(index=False), "skim against others")
-    known = [(name, seed) for name in here if name in FINDINGS for seed in range(seeds)]
-    found = Runs(output.with_name("known.csv"), ("table", "seed"), ("finding", "value"))
-    found = found.complete(known, lambda task: _told(*task, folder))
-    print_table(found.columns, found.itertuples(index=False), "as they are")
-
-
-def _told(name, seed, folder):
-    return [
-        (what.replace(",", ";"), value) for what, value in findings(name, seed, folder)
+    whole = Runs(output.with_name("whole.csv"), ("table", "seed"), ("finding", "value"))
+    tasks = [(name, seed) for name in here for seed in range(seeds)]
+    whole = whole.complete(tasks, lambda task: list(findings(*task, folder)))
+    print_table(whole.columns, whole.itertuples(index=False), "as they are")
+    keys = ("table", "column", "before", "after")
+    single = Runs(output.with_name("single.csv"), (*keys, "seed"), ("rank", "flagged"))
+    tasks = [
+        (*change, seed)
+        for seed in range(seeds)
+        for change in CHANGES
+        if change[0] in here
     ]
+    single = single.complete(tasks, lambda task: [changed(task[:4], task[4], folder)])
+    print_table(single.columns, single.itertuples(index=False), "one cell made wrong")
+    if len(single):
+        print(f"in the first 20: {(single['rank'] <= 20).mean():.2f}")

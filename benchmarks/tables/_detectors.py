@@ -7,7 +7,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from skim import ALTBIDetector
+from skim import TableDetector
 from skim.tables import TableEncoder
 
 MAX_LEVELS = 20  # of a column that is one-hot encoded
@@ -69,10 +69,6 @@ def encode(table, encoding):
     return _filled(TableEncoder().fit_transform(table))
 
 
-def _skim(X, seed):
-    return -ALTBIDetector(random_state=seed).fit(X).training_scores_
-
-
 def _forest(X, seed):
     return -IsolationForest(random_state=seed).fit(X).score_samples(X)
 
@@ -96,10 +92,10 @@ OTHERS = {"IsolationForest": _forest, "kNN": _neighbors, "ECOD": _ecod}
 def score(detector, table, seed, features):
     """Return how strange a detector finds the rows of a table.
 
-    `features` is what `encode` returns; skim has an encoding of its own.
+    `features` is what `encode` returns; skim takes the table as it is.
     """
     if detector == SKIM:
-        return _skim(TableEncoder().fit_transform(table), seed)
+        return -TableDetector(random_state=seed).fit(table).training_scores_
     return OTHERS[detector](features, seed)
 
 

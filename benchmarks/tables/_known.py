@@ -1,117 +1,91 @@
-"""Errors and traps that real tables have by themselves, and what skim makes of them."""
+"""Real tables as they are: the errors they have, and one cell made wrong at a time."""
+
+import zlib
 
 import numpy as np
-from sklearn.pipeline import make_pipeline
 
 from benchmarks.tables._sources import load, typed
-from skim import ALTBIDetector
-from skim.tables import TableEncoder
+from skim import TableDetector
 
-N_FIRST = 10
-N_REASONS = 3
-DIMENSIONS = ["x", "y", "z"]
-MAX_MILLIMETRES = 20
-MAX_WIND = 200  # miles per hour
-
-
-class Fitted:
-    """A table that skim was fitted to, as `skim detect` does it."""
-
-    def __init__(self, table, seed):
-        self.table = table
-        encoder = TableEncoder().set_output(transform="pandas")
-        model = make_pipeline(encoder, ALTBIDetector(random_state=seed)).fit(table)
-        self.encoder, self.detector = model[0], model[1]
-        self.features = encoder.transform(table)
-        scores = self.detector.training_scores_
-        self.order = np.argsort(scores, kind="stable")
-        self.is_flagged = scores < self.detector.offset_
-
-    def reasons(self, rows):
-        """Return the first reasons of each row: a column, and if it is outside."""
-        if not len(rows):
-            return []
-        names = self.encoder.get_feature_names_out()
-        origin = dict(zip(names, self.encoder.origins_, strict=True))
-        told = self.detector.reasons(self.features.iloc[rows], n_reasons=N_REASONS)
-        cells = list(zip(told["feature"].map(origin), told["is_outside"], strict=True))
-        size = len(cells) // len(rows)
-        return [cells[i : i + size] for i in range(0, len(cells), size)]
-
-    def rank(self, row):
-        """Return the place of a row among the strangest, from 1 on."""
-        return int(np.flatnonzero(self.order == row)[0]) + 1
-
-
-def wrong_dimensions(table):
-    """Return which dimensions of which diamonds are 0 or above 20 mm."""
-    sizes = table[DIMENSIONS]
-    return (sizes == 0) | (sizes > MAX_MILLIMETRES)
-
-
-def diamonds(fitted):
-    """Rows with an impossible dimension: flagged, and blamed on it."""
-    wrong = wrong_dimensions(fitted.table)
-    rows = np.flatnonzero(wrong.any(axis=1))
-    blamed = sum(
-        any(wrong[column].iloc[row] for column, _ in cells if column in DIMENSIONS)
-        for row, cells in zip(rows, fitted.reasons(rows), strict=True)
-    )
-    return {
-        "rows with a wrong dimension": len(rows),
-        "of them flagged": int(fitted.is_flagged[rows].sum()),
-        "of them blamed on it": blamed,
-        "lowest rank of them": max(fitted.rank(row) for row in rows),
-        "share flagged": float(fitted.is_flagged.mean()),
-    }
-
-
-def gaps(fitted):
-    """How many of the ten strangest rows have only a gap to show for it."""
-    rows = fitted.order[:N_FIRST]
-    is_gap = fitted.table.isna()
-    only = 0
-    for row, cells in zip(rows, fitted.reasons(rows), strict=True):
-        outside = [column for column, is_outside in cells if is_outside]
-        present = [column for column in outside if not is_gap[column].iloc[row]]
-        only += bool(is_gap.iloc[row].any()) and not present
-    return {
-        f"of the first {N_FIRST}, only a gap": only,
-        f"of the first {N_FIRST}, with a gap": int(is_gap.iloc[rows].any(axis=1).sum()),
-        "share flagged": float(fitted.is_flagged.mean()),
-    }
-
-
-def titanic(fitted):
-    """How many rows name the name among their reasons."""
-    rows = np.union1d(fitted.order[:N_FIRST], np.flatnonzero(fitted.is_flagged))
-    named = [any(column == "name" for column, _ in r) for r in fitted.reasons(rows)]
-    return {
-        "flagged or first rows": len(rows),
-        "of them blamed on the name": sum(named),
-        "share flagged": float(fitted.is_flagged.mean()),
-    }
-
-
-def weather(fitted):
-    """Find the hour with a wind of 1048 miles per hour."""
-    rows = np.flatnonzero(fitted.table["wind_speed"] > MAX_WIND)
-    return {
-        "lowest rank of an impossible wind": max(map(fitted.rank, rows)),
-        "share flagged": float(fitted.is_flagged.mean()),
-    }
-
-
-FINDINGS = {
-    "diamonds": diamonds,
-    "penguins": gaps,
-    "cars": gaps,
-    "titanic": titanic,
-    "weather": weather,
+N_FIRST = 30
+DIMENSIONS = ["x", "y", "z"]  # of diamonds, in millimetres
+ANY = "any"  # value of a cell before it is changed
+# Rows with an error, counted from 1 (of tables as they are, before sampling).
+ERRORS = {
+    "coffee": (897, 1145),
+    "ikea": (2885,),
+    "saferparks": (8142,),
+    "tortoise": (10048, 10049),
+    "trashwheel": (607, 864, 873),
 }
+# One cell is changed: its table, column, value before and after.
+CHANGES = (
+    ("diamonds", "cut", "Ideal", "Idael"),
+    ("diamonds", "price", ANY, "-326"),
+    ("diamonds", "carat", ANY, "#REF!"),
+    ("diamonds", "x", ANY, "57.3"),
+    ("flights", "carrier", "UA", "ua"),
+    ("flights", "distance", ANY, "-1400"),
+    ("flights", "hour", ANY, "12.5.1"),
+    ("flights", "origin", "JFK", "JFKK"),
+    ("palmtrees", "palm_tribe", "Areceae", "Areceea"),
+    ("palmtrees", "max_stem_height_m", ANY, "-12"),
+    ("penguins", "Island", "Biscoe", "Bisoce"),
+    ("penguins", "Body Mass (g)", ANY, "37.5"),
+    ("penguins", "Date Egg", ANY, "1908-11-11"),
+    ("penguins", "Culmen Length (mm)", ANY, "#REF!"),
+    ("saferparks", "acc_state", "CA", "CAA"),
+    ("saferparks", "age_youngest", ANY, "-4"),
+    ("saferparks", "acc_date", ANY, "1908-05-04"),
+    ("saferparks", "gender", "F", "Femal"),
+    ("tips", "total_bill", ANY, "seven"),
+    ("tips", "size", ANY, "-2"),
+    ("weather", "temp", ANY, "390"),
+    ("weather", "humid", ANY, "-59"),
+)
+
+
+def wrong_rows(name, table):
+    """Return the positions of the rows with known errors."""
+    if name == "diamonds":
+        sizes = table[DIMENSIONS]
+        return np.flatnonzero(((sizes == 0) | (sizes > 20)).any(axis=1))
+    return np.array(ERRORS.get(name, ()), dtype=int) - 1
+
+
+def rank_of(detector, row):
+    """Return the place of a row of the training data among the strangest, from 1."""
+    scores = detector.training_scores_
+    return int((scores < scores[row]).sum()) + 1
 
 
 def findings(name, seed, folder=None):
-    """Yield what skim makes of a table as it is, all rows of it."""
-    fitted = Fitted(typed(load(name, folder, max_rows=None)), seed)
-    yield from FINDINGS[name](fitted).items()
+    """Yield what skim makes of a table as it is: a name and a number each."""
+    table = typed(load(name, folder, max_rows=None))
+    detector = TableDetector(random_state=seed).fit(table)
+    flagged = detector.training_scores_ < detector.offset_
+    yield "share flagged", round(float(flagged.mean()), 4)
+    wrong = wrong_rows(name, table)
+    if len(wrong):
+        ranks = [rank_of(detector, row) for row in wrong]
+        yield "known errors", len(wrong)
+        yield f"known errors in the first {N_FIRST}", int(np.sum(np.less(ranks, 31)))
+        yield "lowest rank of a known error", max(ranks)
+    first = detector.reasons(table[flagged], n_reasons=1)["kind"]
+    yield "flagged as a combination", round(float((first == "combination").mean()), 3)
+    other = TableDetector(random_state=seed + 1).fit(table)
+    both = flagged & (other.training_scores_ < other.offset_)
+    either = max(flagged.sum(), (other.training_scores_ < other.offset_).sum(), 1)
+    yield "flagged with another seed as well", round(float(both.sum() / either), 3)
+
+
+def changed(change, seed, folder=None):
+    """Return the rank of a row with one cell made wrong, and whether it is flagged."""
+    name, column, before, after = change
+    text = load(name, folder).copy()
+    is_old = text[column] == before if before != ANY else text[column] != ""
+    rng = np.random.default_rng([seed, zlib.crc32(" ".join(change).encode())])
+    row = int(rng.choice(np.flatnonzero(is_old)))
+    text.loc[row, column] = after
+    detector = TableDetector(random_state=seed).fit(typed(text))
+    return rank_of(detector, row), detector.training_scores_[row] < detector.offset_

@@ -29,8 +29,8 @@ class ALTBIDetector(BaseDetector):
     Parameters
     ----------
     n_estimators : int or "auto", default="auto"
-        Number of networks, trained side by side. "auto" is 10 for fewer than 500
-        rows, where chance weighs more and networks cost less, and 5 for more.
+        Number of networks, trained side by side. "auto" is 6 for fewer than 500
+        rows, where chance weighs more and networks cost less, and 3 for more.
 
     epochs : int, default=100
         Number of epochs or, if `stopping` chooses when to stop, the largest number.

@@ -162,7 +162,7 @@ class BaseDetector(
         _check_columns(scaler, getattr(checked, "feature_names_in_", None))
         n_members = self.n_estimators
         if n_members == "auto":
-            n_members = 10 if len(X) < SMALL_TABLE else 5
+            n_members = 6 if len(X) < SMALL_TABLE else 3
         views = network.views(scaler, n_members)
         if len(views) > 1 and not schedule.common_snapshots:
             raise ValueError(

@@ -1,0 +1,225 @@
+"""The detector for tables as they are."""
+
+import io
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skim import ALTBIDetector, TableDetector
+from skim.tables import list_causes
+
+N_ROWS = 400
+QUICK = ALTBIDetector(n_estimators=2, epochs=5, stopping=None)
+
+
+def orders(seed=0, n_rows=N_ROWS):
+    """Return a table of orders without errors."""
+    rng = np.random.default_rng(seed)
+    ordered = pd.Timestamp("2023-01-01") + pd.to_timedelta(
+        rng.integers(0, 365, n_rows), unit="D"
+    )
+    delivered = ordered + pd.to_timedelta(rng.integers(1, 9, n_rows), unit="D")
+    city = rng.choice(["Hamburg", "Munich", "Vienna", "Graz"], n_rows)
+    country = np.where(np.isin(city, ["Vienna", "Graz"]), "Austria", "Germany")
+    return pd.DataFrame(
+        {
+            "order": [f"A{i:05}" for i in range(n_rows)],
+            "city": city,
+            "country": country,
+            "price": (50 + 10 * rng.normal(size=n_rows)).round(2).astype(str),
+            "weight": (rng.lognormal(1, 0.5, n_rows)).round(3),
+            "age": rng.integers(18, 80, n_rows),
+            "ordered": ordered.strftime("%Y-%m-%d"),
+            "delivered": delivered.strftime("%Y-%m-%d"),
+        }
+    )
+
+
+# Row, column, value, kind of reason and what is expected, as far as it is certain.
+ERRORS = [
+    (11, "city", "Humburg", "misspelling", "Hamburg"),
+    (22, "price", "-49.5", "sign", None),
+    (33, "price", "#REF!", "unreadable", "a number"),
+    (44, "price", "5100", "high", None),
+    (55, "age", 999, "code", None),
+    (66, "ordered", "1923-05-01", "low", None),
+    (77, "delivered", "2023-02-31", "unreadable", "a date"),
+    (88, "country", "Atlantis", "rare", "Germany, Austria, Atlantis"),
+]
+
+
+@pytest.fixture(scope="module")
+def spoilt():
+    table = orders()
+    for row, column, value, *_ in ERRORS:
+        table.loc[row, column] = value
+    table.loc[99, ["ordered", "delivered"]] = "2023-06-20", "2023-06-01"
+    table.loc[100, ["city", "country"]] = "Vienna", "Germany"
+    return table
+
+
+@pytest.fixture(scope="module")
+def fitted(spoilt):
+    return TableDetector(random_state=0).fit(spoilt)
+
+
+@pytest.mark.parametrize(("row", "column", "value", "kind", "expected"), ERRORS)
+def test_a_wrong_cell_is_found_and_named(
+    fitted, spoilt, row, column, value, kind, expected
+):
+    rank = (fitted.training_scores_ < fitted.training_scores_[row]).sum()
+    assert rank < len(ERRORS) + 4
+    reason = fitted.reasons(spoilt.iloc[[row]]).iloc[0]
+    assert (reason["row"], reason["kind"], reason["column"]) == (row, kind, column)
+    assert reason["value"] == str(value)
+    if expected is not None:
+        assert reason["expected"] == expected
+
+
+def test_columns_that_contradict_each_other_are_found(fitted, spoilt):
+    reasons = fitted.reasons(spoilt.iloc[[99, 100]], n_reasons=1)
+    assert reasons["kind"].tolist() == ["order", "conflict"]
+    assert reasons["expected"][0] == "no later than delivered 2023-06-01"
+    assert reasons["expected"][1] == "Austria, as in other rows with city Vienna"
+
+
+def test_ranges_are_in_the_units_of_the_column(fitted, spoilt):
+    reason = fitted.reasons(spoilt.iloc[[44]]).iloc[0]
+    low, high = map(float, reason["expected"].split(" to "))
+    assert 15 < low < 35
+    assert 65 < high < 85
+
+
+def test_few_other_rows_are_flagged(fitted):
+    wrong = {row for row, *_ in ERRORS} | {99, 100}
+    flagged = set(np.flatnonzero(fitted.training_scores_ < fitted.offset_))
+    assert wrong <= flagged
+    assert len(flagged - wrong) <= 0.02 * N_ROWS
+
+
+def test_every_row_has_a_reason(fitted, spoilt):
+    reasons = fitted.reasons(spoilt, n_reasons=2)
+    counts = reasons["row"].value_counts()
+    assert set(counts.index) == set(spoilt.index)
+    assert counts.max() <= 2
+    assert (reasons["expected"] != "").all()
+
+
+def test_rows_with_the_same_cause_are_listed_together():
+    table = orders(1)
+    table.loc[[3, 30, 300], "weight"] = 900.0, 950.0, 980.0
+    table.loc[5, "city"] = "Munihc"
+    detector = TableDetector(QUICK, random_state=0).fit(table)
+    causes = list_causes(detector.reasons(table.iloc[[3, 5, 30, 300]]))
+    assert causes["n_rows"].tolist() == [3, 1]
+    assert causes["rows"][0] == [3, 30, 300]
+    assert causes["cause"][0].startswith("weight above ")
+    assert causes["cause"][1] == "city Munihc, a misspelling of Munich"
+
+
+def test_groups_are_judged_by_themselves():
+    rng = np.random.default_rng(0)
+    store = np.repeat([f"store {k:02}" for k in range(20)], 30)
+    level = np.repeat(np.exp(rng.uniform(3, 9, 20)), 30)
+    sales = level * (1 + 0.05 * rng.normal(size=600))
+    sales[217] *= 0.2
+    table = pd.DataFrame({"store": store, "sales": sales.round(1)})
+    plain = TableDetector(random_state=0).fit(table)
+    by_store = TableDetector(by="store", random_state=0).fit(table)
+    assert by_store.training_scores_.argmin() == 217
+    assert by_store.training_scores_[217] < by_store.offset_
+    assert plain.training_scores_[217] > plain.offset_
+    low, high = by_store.reasons(table.iloc[[217]])["expected"][0].split(" to ")
+    assert float(low) < level[217] < float(high)
+    new = table.iloc[:2].assign(store=["another", None])
+    assert np.isfinite(by_store.score_samples(new)).all()
+
+
+def test_a_row_does_not_depend_on_its_batch_nor_on_the_type_of_the_table(fitted):
+    table = orders(2)
+    scores = fitted.score_samples(table)
+    assert_array_equal(fitted.score_samples(table.iloc[7:9]), scores[7:9])
+    assert_array_equal(fitted.score_samples(pl.from_pandas(table)), scores)
+    assert_array_equal(fitted.predict(table), np.where(scores < fitted.offset_, -1, 1))
+    chance = fitted.outlier_probability(table)
+    assert ((chance > 0.5) == (scores < fitted.offset_)).all()
+
+
+def test_new_levels_gaps_and_unreadable_cells_are_scored(fitted):
+    table = orders(3, 40)
+    usual = fitted.score_samples(table)
+    for row, (column, value) in enumerate(
+        [("city", "Hambrug"), ("age", "x"), ("price", "12.5.1"), ("ordered", "soon")]
+    ):
+        other = table.astype({"age": object})
+        other.loc[row, column] = value
+        scores = fitted.score_samples(other)
+        assert scores[row] < min(usual[row], fitted.offset_)
+        assert_allclose(np.delete(scores, row), np.delete(usual, row))
+
+
+def test_the_seed_decides_and_the_global_state_is_left_alone(spoilt):
+    before = np.random.get_state()[1].copy()
+    first, second = (TableDetector(QUICK, random_state=3).fit(spoilt) for _ in range(2))
+    assert_array_equal(first.training_scores_, second.training_scores_)
+    assert_array_equal(np.random.get_state()[1], before)
+
+
+def test_nested_parameters_clones_and_files():
+    table = orders(4, 80)
+    detector = clone(TableDetector(QUICK, random_state=0))
+    detector.set_params(detector__epochs=3).fit(table)
+    assert detector.detector_.history_["epoch"][-1] == 3
+    again = pickle.loads(pickle.dumps(detector))
+    assert_array_equal(again.score_samples(table), detector.training_scores_)
+    skops = pytest.importorskip("skops.io")
+    file = io.BytesIO(skops.dumps(detector)).getvalue()
+    known = skops.get_untrusted_types(data=file)
+    assert all(name.startswith(("skim.", "numpy.", "pandas.")) for name in known)
+    again = skops.loads(file, trusted=known)
+    assert_array_equal(again.score_samples(table), detector.training_scores_)
+
+
+def test_clean_training_data_promises_a_share_of_new_rows():
+    detector = TableDetector(contamination=0.0, random_state=0).fit(orders(5, 1000))
+    share = np.mean(detector.predict(orders(6, 4000)) == -1)
+    assert 0.01 / 3 < share < 0.01 * 3
+
+
+def test_threshold_by_a_share(fitted):
+    detector = pickle.loads(pickle.dumps(fitted)).set_contamination(0.05)
+    assert (detector.training_scores_ < detector.offset_).sum() == 0.05 * N_ROWS
+    with pytest.raises(ValueError, match="fit"):
+        detector.set_contamination(0.0)
+
+
+def test_a_failed_fit_leaves_the_detector_as_it_was(spoilt):
+    detector = TableDetector(QUICK, random_state=0).fit(spoilt)
+    scores = detector.training_scores_
+    with pytest.raises(ValueError, match="unknown column 'nowhere'"):
+        detector.set_params(by="nowhere").fit(spoilt)
+    assert detector.training_scores_ is scores
+
+
+@pytest.mark.parametrize(
+    ("table", "match"),
+    [
+        (pd.DataFrame({"a": [1.0]}), "minimum of 2"),
+        (pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), "Duplicate column"),
+        (pd.DataFrame({"a": [None, None], "b": ["", ""]}), "no column"),
+    ],
+)
+def test_tables_without_rows_or_columns_are_refused(table, match):
+    with pytest.raises(ValueError, match=match):
+        TableDetector(QUICK).fit(table)
+
+
+@parametrize_with_checks([TableDetector(QUICK, random_state=0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
