@@ -12,15 +12,14 @@ N_BINS = 40
 MAX_POINTS = 300  # on a curve
 REACH = 2.0  # times the range of the middle 98 % that are drawn on either side of it
 # What is drawn in these colours follows the colours of the page, also in dark mode.
-TEXT, LINE, BAR, CURVE, FLAGGED = "#010101", "#020202", "#030303", "#040404", "#050505"
+TEXT, BAR, CURVE, FLAGGED = "#010101", "#020202", "#030303", "#040404"
 COLOURS = {
     TEXT: "var(--muted)",
-    LINE: "var(--line)",
     BAR: "var(--bar)",
     CURVE: "var(--accent)",
     FLAGGED: "var(--flagged)",
 }
-SETTINGS = {
+SETTINGS: dict = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "skim",  # the same chart has the same identifiers
     "font.size": 9,
@@ -131,7 +130,9 @@ def _svg(name, size, label, draw):
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     svg = file.getvalue()
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(
+        r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL
+    )
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
     for colour, variable in COLOURS.items():
         svg = svg.replace(colour, variable)

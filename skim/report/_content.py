@@ -28,7 +28,7 @@ def content(detector, rows, n_rows):
     n_caused = min(n_flagged, MAX_EXPLAINED)
     strangest = np.argsort(rows.scores, kind="stable")[: max(n_rows, n_caused)]
     found = _reasons(detector, rows.take(strangest))
-    reasons = [[] for _ in strangest]
+    reasons: list[list[Reason]] = [[] for _ in strangest]
     for line in found.itertuples():
         reason = Reason(line.kind, line.column, line.value, line.expected)
         reasons[line.row].append(reason)
@@ -80,9 +80,6 @@ def _parts(detector):
         detector = getattr(detector, "detector_", None)
 
 
-# Text -----------------------------------------------------------------------------
-
-
 def visible(text):
     """Return text on one line, with characters that act on others escaped."""
     return "".join(
@@ -95,7 +92,7 @@ def shorten(text, length=MAX_LENGTH):
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def cell_text(value):
+def cell_text(value, length=MAX_LENGTH):
     """Return a cell as it is shown. Numbers are never cut."""
     import pandas as pd
 
@@ -103,7 +100,7 @@ def cell_text(value):
         return "missing"
     if isinstance(value, (int, float)):
         return f"{value:.15g}" if isinstance(value, float) else str(value)
-    return shorten(str(value).removesuffix(" 00:00:00"))
+    return shorten(str(value).removesuffix(" 00:00:00"), length)
 
 
 # Rows -----------------------------------------------------------------------------
@@ -171,7 +168,7 @@ class Rows(NamedTuple):
     def name(self, row):
         """Return the number of a row and its identifier, empty if it has none."""
         number = str(self.numbers[row])
-        name = "" if self.ids is None else cell_text(self.ids[row])
+        name = "" if self.ids is None else cell_text(self.ids[row], 2 * MAX_LENGTH)
         return {"number": number, "id": "" if name == number else name}
 
 
@@ -243,10 +240,11 @@ def _threshold_basis(detector):
     """Say how the threshold was set."""
     scores, offset = detector.training_scores_, detector.offset_
     if detector.contamination == 0:
-        return "It was set so that about 1% of new rows like the training data exceed it."
+        return "It was set so that about 1% of new clean rows exceed it."
     share = f"{np.mean(scores < offset):.1%} of the training rows"
     if detector.contamination != "auto":
-        return f"It was set by contamination={detector.contamination:g}: {share} exceed it."
+        setting = f"contamination={detector.contamination:g}"
+        return f"It was set by {setting}: {share} exceed it."
     if len(getattr(detector, "label_rows_", ())):
         return f"It was set with the help of the labels: {share} exceed it."
     if stands_apart(scores, offset):
@@ -271,11 +269,7 @@ def _agreement(labels, is_flagged):
         return ""
     known = ~np.isnan(labels)
     n_labels, n_agreed = known.sum(), (labels[known] == is_flagged[known]).sum()
-    noun = f"label{'s' * (n_labels != 1)}"
-    return f"The threshold agrees with {n_agreed:,} of {n_labels:,} {noun}."
-
-
-# Columns --------------------------------------------------------------------------
+    return f"The threshold agrees with {n_agreed:,} of {n_labels:,} labels."
 
 
 def _columns(table, rows):
@@ -293,8 +287,12 @@ def _columns(table, rows):
             reason = re.sub(r"; (\d+\.\d%|a few) missing", "", reason)
             if name == by:
                 treatment, reason = "group", "numbers are judged within their group"
-        n_missing = int(rows.frame.iloc[:, j].isna().sum())
         described.append(
-            {"name": name, "treatment": treatment, "reason": reason, "n_missing": n_missing}
+            {
+                "name": name,
+                "treatment": treatment,
+                "reason": reason,
+                "n_missing": int(rows.frame.iloc[:, j].isna().sum()),
+            }
         )
     return described

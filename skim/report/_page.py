@@ -123,8 +123,8 @@ def _environment():
         ) from error
 
     def shown(value):
-        """Escape what is printed; only what the page itself made is safe."""
-        return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        is_plain = isinstance(value, str) and not isinstance(value, Markup)
+        return visible(value) if is_plain else value
 
     environment = Environment(
         loader=PackageLoader("skim.report", "templates"),
@@ -137,19 +137,12 @@ def _environment():
     environment.filters |= {
         "count": lambda n: f"{n:,}",
         "number": lambda value: f"{value:.5g}",
-        "probability": _probability,
+        "probability": lambda value: f"{min(max(value, 0.001), 0.999):.1%}",
         "rows": lambda n: "1 row" if n == 1 else f"{n:,} rows",
         "share": lambda share: f"{share:.1%}",
         "shorten": shorten,
     }
     return environment
-
-
-def _probability(value):
-    """Return a probability as text; neither 0% nor 100% is ever certain."""
-    if value < 0.001:
-        return "<0.1%"
-    return ">99.9%" if value > 0.999 else f"{value:.1%}"
 
 
 def _check_path(path):
@@ -159,6 +152,4 @@ def _check_path(path):
         raise FileNotFoundError(f"The folder {path.parent} does not exist; create it.")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise PermissionError(f"{path} cannot be written; choose another file.")
     return path
