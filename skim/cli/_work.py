@@ -247,19 +247,13 @@ def import_report():
 
 def make_report(model, results, draft, reporter, *, source):
     """Write the HTML report."""
-    _, *names = results.names(range(len(results.table))).values()
-    ids = [" / ".join(row) for row in zip(*names, strict=True)] or None
+    numbers, *names = results.names(range(len(results.table))).values()
+    ids = [" / ".join(row) for row in zip(*names, strict=True)] or numbers
+    if len(set(ids)) < len(ids):
+        ids = [f"{name} (row {row})" for name, row in zip(ids, numbers, strict=True)]
     name = "standard input" if source == "-" else Path(source).name
     with reporter.step("Writing the report"):
-        import_report()(
-            model,
-            results.table,
-            draft,
-            source=name,
-            ids=ids,
-            row_numbers=results.numbers,
-            scores=-results.losses,
-        )
+        import_report()(model, results.table, draft, source=name, ids=ids)
 
 
 def check_columns(table, encoder, source, reporter=None, *, allowed=()):
