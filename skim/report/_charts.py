@@ -22,7 +22,7 @@ COLOURS = {
 SETTINGS: dict = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "skim",  # the same chart has the same identifiers
-    "font.size": 9,
+    "font.size": 10,
     "text.color": TEXT,
     "axes.labelcolor": TEXT,
     "axes.edgecolor": TEXT,
@@ -70,7 +70,7 @@ def histogram(losses, is_flagged, threshold):
         f"Histogram of the losses of {len(losses):,} rows, {is_flagged.sum():,} of "
         f"which are above the threshold of {threshold:.4g}."
     )
-    return _svg("histogram", (4.6, 2.6), label, draw), int((losses > edges[-1]).sum())
+    return _svg("histogram", (4.2, 2.5), label, draw), int((losses > edges[-1]).sum())
 
 
 def training(history):
@@ -101,7 +101,7 @@ def training(history):
         f"The losses during training: their median is {losses['50'][0]:.4g} at the "
         f"beginning and {losses['50'][-1]:.4g} at the end, after {x[-1]:,} {by}s."
     )
-    return _svg("training", (4.6, 3.4), label, draw)
+    return _svg("training", (4.2, 3.4), label, draw)
 
 
 def _limits(values):

@@ -212,6 +212,26 @@ def test_labels_are_marked_and_compared_with_the_threshold(people, networks, tmp
     assert not soup.select(".label")
 
 
+def test_cells_of_every_kind_are_written_in_full(networks, tmp_path):
+    table = pd.DataFrame(
+        {
+            "shop": ["a", "b"] * 20,
+            "price": np.arange(40) % 7 + 0.5,
+            "day": pd.date_range("2024-01-01", periods=40),
+            "whole": pd.array([None, *range(39)], dtype="Int64"),
+            "large": np.arange(40) * 37 % 40 + 2**60,
+        },
+        index=[f"r{i}" for i in range(40)],
+    )
+    table.loc["r0", "price"] = 1e6
+    detector = TableDetector(networks, by="shop").fit(table)
+    soup = read(write_report(detector, table, tmp_path / "x.html"))
+    assert listed(soup)[0]["name"] == "r0"
+    cells = [text_of(cell) for cell in soup.select("#row-1 .cells dd")]
+    assert cells == ["a", "1000000", "2024-01-01", "missing", str(2**60)]
+    assert "shop group" in text_of(soup.select_one("#columns"))
+
+
 def test_the_page_says_how_the_threshold_was_set(table, tmp_path):
     detector = ODIMDetector(epochs=5, n_estimators=2, random_state=0).fit(table)
     for contamination, words in (
