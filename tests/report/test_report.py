@@ -229,7 +229,7 @@ def test_cells_of_every_kind_are_written_in_full(networks, tmp_path):
     assert listed(soup)[0]["name"] == "r0"
     cells = [text_of(cell) for cell in soup.select("#row-1 .cells dd")]
     assert cells == ["a", "1000000", "2024-01-01", "missing", str(2**60)]
-    assert "shop group" in text_of(soup.select_one("#columns"))
+    assert "shopgroup" in text_of(soup.select_one("#columns"))
 
 
 def test_the_page_says_how_the_threshold_was_set(table, tmp_path):
