@@ -20,7 +20,6 @@ test: $(VENV)/test.stamp lint
 
 # The HTML report in Chrome or Chromium, which has to be installed.
 test-browser: $(VENV)/test.stamp
-	$(BIN)/python $(INSTALL) -e '.[browser]'
 	$(BIN)/python -m pytest -n 0 tests/report/test_browser.py
 
 # The core of the suite, with the lowest versions that pyproject.toml allows. Old

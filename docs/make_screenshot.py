@@ -6,14 +6,14 @@ from tempfile import TemporaryDirectory
 
 from PIL import Image
 
-from skim import ALTBIDetector
+from skim import TableDetector
 from skim.datasets import load_breast_cancer_outliers
 from skim.report import write_report
 
 PICTURE = Path(__file__).parent / "report.png"
 
 X, y = load_breast_cancer_outliers(return_X_y=True, as_frame=True)
-detector = ALTBIDetector(random_state=0).fit(X)
+detector = TableDetector(random_state=0).fit(X)
 with TemporaryDirectory() as folder:
     page = Path(folder) / "report.html"
     write_report(detector, X, page, source="breast cancer")
@@ -24,7 +24,7 @@ with TemporaryDirectory() as folder:
             "--no-sandbox",
             "--hide-scrollbars",
             f"--screenshot={PICTURE}",
-            "--window-size=1180,1740",
+            "--window-size=1100,1400",
             page.as_uri(),
         ],
         check=True,

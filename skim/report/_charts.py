@@ -1,214 +1,140 @@
-"""Geometry of the charts: from numbers to the SVG paths in the template."""
+"""The charts of the page, drawn by matplotlib as inline SVG."""
 
-from typing import NamedTuple
+import html
+import io
+import re
 
 import numpy as np
 
 from skim._utils import evenly_spaced
 
-MAX_VALUE = 1e300  # differences of larger values may overflow
-MIN_WIDTH = 1e-290  # a narrower range cannot be divided
+N_BINS = 40
 MAX_POINTS = 300  # on a curve
+REACH = 2.0  # times the range of the middle 98 % that are drawn on either side of it
+# What is drawn in these colours follows the colours of the page, also in dark mode.
+TEXT, BAR, CURVE, FLAGGED = "#010101", "#020202", "#030303", "#040404"
+COLOURS = {
+    TEXT: "var(--muted)",
+    BAR: "var(--bar)",
+    CURVE: "var(--accent)",
+    FLAGGED: "var(--flagged)",
+}
+SETTINGS: dict = {
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "skim",  # the same chart has the same identifiers
+    "font.size": 10,
+    "text.color": TEXT,
+    "axes.labelcolor": TEXT,
+    "axes.edgecolor": TEXT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": TEXT,
+    "ytick.color": TEXT,
+    "ytick.minor.size": 0,
+}
 
 
-def limits(values, reach=1.0):
-    """Return a range to draw that a few extreme values do not stretch.
+def histogram(losses, is_flagged, threshold):
+    """Draw how many rows have which loss, and the threshold.
 
-    It is the range of the values, but extends the range of the middle 98% by at most
-    `reach` times its width on each side.
+    Returns
+    -------
+    svg : str
+    n_beyond : int
+        Number of rows that the last bar stands for although their losses are larger.
     """
-    values = np.clip(values, -MAX_VALUE, MAX_VALUE)
+    low, high = _limits(losses)
+    low, high = min(low, threshold), max(high, threshold)
+    width = (high - low) / N_BINS
+    steps = np.arange(
+        np.floor((low - threshold) / width), np.ceil((high - threshold) / width) + 1
+    )
+    edges = threshold + width * steps
+    drawn = np.clip(losses, edges[0], edges[-1])
+
+    def draw(figure):
+        ax = figure.subplots()
+        for mine, colour in ((~is_flagged, BAR), (is_flagged, FLAGGED)):
+            counts, _ = np.histogram(drawn[mine], edges)
+            # On a logarithmic scale, a bar needs a foot below one row.
+            heights = np.maximum(counts - 0.5, 0)
+            ax.bar(edges[:-1], heights, width, 0.5, align="edge", color=colour)
+        ax.set_yscale("log")
+        ax.set_ylim(bottom=0.7)
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+        ax.axvline(threshold, color=FLAGGED, linestyle="--", linewidth=1)
+        ax.set_xlabel("loss")
+        ax.set_ylabel("rows (logarithmic)")
+
+    label = (
+        f"Histogram of the losses of {len(losses):,} rows, {is_flagged.sum():,} of "
+        f"which are above the threshold of {threshold:.4g}."
+    )
+    return _svg("histogram", (4.2, 2.5), label, draw), int((losses > edges[-1]).sum())
+
+
+def training(history):
+    """Draw the quantiles of the losses during training, and the criterion."""
+    by = "epoch" if (np.diff(history["epoch"]) > 0).all() else "update"
+    is_known = np.isfinite(history["criterion"])
+    thin = evenly_spaced(len(history[by]), MAX_POINTS)
+    x = history[by][thin]
+    losses = {q: history[f"loss_q{q}"][thin] for q in ("05", "25", "50", "75", "95")}
+
+    def draw(figure):
+        first, *second = figure.subplots(
+            1 + is_known.any(), sharex=True, squeeze=False
+        )[:, 0]
+        for low, high in (("05", "95"), ("25", "75")):
+            first.fill_between(
+                x, losses[low], losses[high], color=CURVE, alpha=0.25, linewidth=0
+            )
+        first.plot(x, losses["50"], color=CURVE)
+        first.set_ylim(_limits(np.concatenate(list(losses.values()))))
+        first.set_ylabel("loss")
+        for ax in second:
+            ax.plot(history[by][is_known], history["criterion"][is_known], color=BAR)
+            ax.set_ylabel("criterion")
+        figure.axes[-1].set_xlabel(by)
+
+    label = (
+        f"The losses during training: their median is {losses['50'][0]:.4g} at the "
+        f"beginning and {losses['50'][-1]:.4g} at the end, after {x[-1]:,} {by}s."
+    )
+    return _svg("training", (4.2, 3.4), label, draw)
+
+
+def _limits(values):
+    """Return a range to draw that a few extreme values do not stretch."""
     lowest, low, high, highest = np.quantile(values, [0, 0.01, 0.99, 1])
     if high > low:
-        lowest = max(lowest, low - reach * (high - low))
-        highest = min(highest, high + reach * (high - low))
-    if highest - lowest <= max(1e-12 * max(-lowest, highest), MIN_WIDTH):
+        lowest = max(lowest, low - REACH * (high - low))
+        highest = min(highest, high + REACH * (high - low))
+    if highest - lowest <= 1e-9 * max(abs(lowest), abs(highest)):
         pad = 0.1 * abs(lowest) or 1.0
         lowest, highest = lowest - pad, highest + pad
     return float(lowest), float(highest)
 
 
-class Axis(NamedTuple):
-    """A map from a range of values to pixels."""
+def _svg(name, size, label, draw):
+    """Return a figure as SVG that can stand in a page beside others."""
+    import matplotlib
+    from matplotlib.figure import Figure
 
-    low: float
-    high: float
-    start: float
-    end: float
-
-    def __call__(self, values):
-        """Return the pixels of values, clipped to the range."""
-        share = (np.clip(values, self.low, self.high) - self.low) / self.width
-        return self.start + (self.end - self.start) * share
-
-    @property
-    def width(self):
-        return self.high - self.low
-
-    def ticks(self, n=6):
-        """Return about `n` round values with their pixels and labels."""
-        step = self.width / n
-        power = 10.0 ** np.floor(np.log10(step))
-        step = power * next(s for s in (1, 2, 5, 10) if s * power >= step)
-        first, last = np.ceil(self.low / step), np.floor(self.high / step)
-        values = step * np.arange(first, last + 1)
-        return [
-            {"at": _pixel(self(value)), "value": value, "label": _label(value)}
-            for value in values
-        ]
-
-
-def _pixel(value):
-    return f"{value:.1f}".removesuffix(".0")
-
-
-def _label(value):
-    """Format a round number compactly."""
-    if 1e4 <= abs(value) < 1e9:
-        size, unit = (1e6, "M") if abs(value) >= 1e6 else (1e3, "k")
-        return f"{value / size:.6g}{unit}"
-    return f"{value + 0.0:.6g}"
-
-
-def bar_path(counts, width, height, gap=0):
-    """Return the path of a histogram without axes."""
-    tallest = max(max(counts, default=0), 1)
-    step = width / max(len(counts), 1)
-    return "".join(
-        f"M{_pixel(k * step)} {height}v-{_pixel(max(height * n / tallest, 0.7))}"
-        f"h{_pixel(step - gap)}V{height}z"
-        for k, n in enumerate(counts)
-        if n
+    file = io.StringIO()
+    with matplotlib.rc_context():  # afterwards, the user's settings are back
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(SETTINGS)
+        figure = Figure(size, layout="constrained")
+        draw(figure)
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    svg = file.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(
+        r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL
     )
-
-
-def line_path(x, y):
-    """Return the path through points, empty if there are none."""
-    points = [f"{_pixel(a)} {_pixel(b)}" for a, b in zip(x, y, strict=True)]
-    return f"M{points[0]}h0L" + " ".join(points) if points else ""
-
-
-def band_path(x, low, high):
-    """Return the path around the area between two curves."""
-    return line_path([*x, *x[::-1]], [*low, *high[::-1]]) + "z"
-
-
-def dot_path(x, y):
-    """Return a path of dots, to be drawn with round line caps."""
-    return "".join(f"M{_pixel(a)} {_pixel(b)}h0" for a, b in zip(x, y, strict=True))
-
-
-# The score distribution ----------------------------------------------------------
-
-
-def distribution(losses, threshold):
-    """Lay out a histogram of losses and the threshold."""
-    frame = {"width": 520, "height": 340, "left": 52, "right": 498}
-    frame |= {"top": 26, "bottom": 286}
-    low, high = limits(losses, reach=2.0)
-    low, high = min(low, threshold), max(high, threshold)
-    margin = 0.04 * (high - low)
-    x = Axis(low - margin, high + margin, frame["left"], frame["right"])
-    n_bins = int(np.clip(2 * np.sqrt(len(losses)), 12, 60))
-    clipped = np.clip(losses, x.low, x.high)
-    counts, edges = np.histogram(clipped, n_bins, (x.low, x.high))
-    y = Axis(0.0, 1.1 * counts.max(), frame["bottom"], frame["top"])
-    return frame | {
-        "x_ticks": x.ticks(),
-        "y_ticks": [tick for tick in y.ticks(6) if tick["value"] % 1 == 0],
-        "bars": _bars(counts, x(edges), y),
-        "threshold": _pixel(x(threshold)),
-        "threshold_is_left": x(threshold) > (x.start + x.end) / 2,
-        "marks": dot_path(*_rug(losses, threshold, x, frame["bottom"] + 7)),
-        "n_beyond": int((losses > x.high).sum()),
-    }
-
-
-def _bars(counts, edges, y):
-    return "".join(
-        f"M{_pixel(a)} {_pixel(y(0))}V{_pixel(y(n))}H{_pixel(b)}V{_pixel(y(0))}z"
-        for n, a, b in zip(counts, edges[:-1], edges[1:], strict=True)
-        if n
-    )
-
-
-def _rug(losses, threshold, x, height):
-    """Return marks for the rows above the threshold, one per pixel."""
-    marks = np.unique(x(losses[losses > threshold]).round())
-    return marks, np.full(len(marks), height)
-
-
-# The training history -------------------------------------------------------------
-
-
-def trajectory(history, by, kept):
-    """Lay out the losses' quantiles, the stopping criterion and the checkpoints.
-
-    `by` is "epoch" or "update", and `kept` when the checkpoints were kept.
-    """
-    # The criterion is NaN where it was not evaluated.
-    judged = np.flatnonzero(np.isfinite(history["criterion"]))
-    judged = judged[evenly_spaced(len(judged), MAX_POINTS)]
-    judged_at, judgements = history[by][judged], history["criterion"][judged]
-    thin = evenly_spaced(len(history[by]), MAX_POINTS)
-    history = {name: values[thin] for name, values in history.items()}
-    frame = {"width": 520, "height": 380, "left": 52, "right": 498}
-    frame |= {"middle": 252, "bottom": 326}
-    first, last = history[by][0], history[by][-1]
-    x = Axis(float(first), float(max(last, first + 1)), frame["left"], frame["right"])
-    quantiles = {name: v for name, v in history.items() if name.startswith("loss_q")}
-    low, high = limits(np.concatenate(list(quantiles.values())))
-    loss = Axis(low, high, 222, 24)
-    low, high = limits(judgements) if len(judged) else (0.0, 1.0)
-    criterion = Axis(low, high, 318, 266)
-    at = x(history[by])
-    q = {name: loss(values) for name, values in quantiles.items()}
-    return frame | {
-        "by": by,
-        "x_ticks": [tick for tick in x.ticks() if tick["value"] % 1 == 0],
-        "loss_ticks": loss.ticks(5),
-        "criterion_ticks": criterion.ticks(2) if len(judged) else [],
-        "outer": band_path(at, q["loss_q05"], q["loss_q95"]),
-        "inner": band_path(at, q["loss_q25"], q["loss_q75"]),
-        "median": line_path(at, q["loss_q50"]),
-        "criterion": line_path(x(judged_at), criterion(judgements)),
-        "kept": dot_path(x(kept), np.full(len(kept), frame["bottom"])),
-    }
-
-
-# The map --------------------------------------------------------------------------
-
-
-def scatter(points, level, ranks, flagged, n_levels, n_labels=10):
-    """Lay out points coloured by level, with the top ones larger and numbered.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n, 2)
-    level : ndarray of shape (n,)
-        From 0 to ``n_levels - 1``.
-    ranks : ndarray of shape (n,)
-        1 for the strangest row, and so on; 0 for rows outside the top.
-    flagged : ndarray of shape (n,)
-        Whether a row is above the threshold.
-    """
-    frame = {"width": 520, "height": 340}
-    (x_low, x_high), (y_low, y_high) = (limits(v, reach=2.0) for v in points.T)
-    x = Axis(x_low, x_high, 16, frame["width"] - 28)(points[:, 0])
-    y = Axis(y_low, y_high, frame["height"] - 16, 20)(points[:, 1])
-    ring = (ranks > 0) & flagged
-    labelled = np.flatnonzero((ranks > 0) & (ranks <= n_labels))
-    return frame | {
-        "dots": [
-            dot_path(x[mine], y[mine])
-            for mine in ((level == k) & ~ring for k in range(n_levels))
-        ],
-        "rings": [
-            {"x": _pixel(x[i]), "y": _pixel(y[i]), "level": int(level[i])}
-            for i in np.flatnonzero(ring)
-        ],
-        "labels": [
-            {"x": _pixel(x[i] + 7), "y": _pixel(y[i] - 5), "rank": int(ranks[i])}
-            for i in labelled
-        ],
-    }
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+    for colour, variable in COLOURS.items():
+        svg = svg.replace(colour, variable)
+    start = f'<svg class="chart" role="img" aria-label="{html.escape(label)}" '
+    return start + svg.removeprefix("<svg ")

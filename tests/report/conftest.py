@@ -1,42 +1,48 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.pipeline import make_pipeline
 
-from skim import IMAutoencoderDetector
+from skim import ALTBIDetector, TableDetector
+from skim.networks import VAEConfig
 from skim.report import write_report
-from skim.tables import TableEncoder
 
-SCRIPT = "<script>document.title = 'taken over'</script>"
-HOSTILE = '</script><b title="x">&amp;'
+HOSTILE = "<script>document.title = 'taken over'</script>"
+REVERSING = "gnp\u202e.exe\x1b[31m"
 
 
 @pytest.fixture(scope="session")
 def people():
-    """A table of 120 rows; row "p7" has a unique colour, "p3" an extreme height."""
+    """A table of 150 rows: three are too tall, one has a unique colour."""
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(
+    table = pd.DataFrame(
         {
-            "height": rng.normal(170, 8, 120).round(1),
-            HOSTILE: rng.normal(size=120),
-            "colour": rng.choice(["red", "blue"], 120),
-        },
-        index=[f"p{i}" for i in range(120)],
+            "height": rng.normal(170, 8, 150).round(1),
+            REVERSING: rng.normal(size=150),
+            "colour": rng.choice(["red", "blue"], 150),
+            "note": rng.choice(["x", None], 150),
+        }
     )
-    X.loc["p3", "height"] = 260.5
-    X.loc["p7", "colour"] = SCRIPT
-    return X
+    table.loc[[3, 30, 77], "height"] = [260.5, 270.25, 280.125]
+    table.loc[7, "colour"] = HOSTILE
+    return table
 
 
 @pytest.fixture(scope="session")
-def fitted(people):
-    """A pipeline fitted to the table."""
-    detector = IMAutoencoderDetector(epochs=40, contamination=0.05, random_state=0)
-    return make_pipeline(TableEncoder(max_levels=3), detector).fit(people)
+def networks():
+    """A detector for numbers that is quick to train."""
+    return ALTBIDetector(epochs=10, n_estimators=2, network=VAEConfig(), random_state=0)
 
 
 @pytest.fixture(scope="session")
-def page(tmp_path_factory, fitted, people):
-    """The report on the table."""
+def detector(people, networks):
+    return TableDetector(networks, contamination=0.04).fit(people)
+
+
+@pytest.fixture(scope="session")
+def page(tmp_path_factory, detector, people):
+    """The report on the table, in which rows are also called p0, p1, ..."""
     path = tmp_path_factory.mktemp("report") / "people.html"
-    return write_report(fitted, people, path, source="people & more.csv", top=20)
+    ids = [f"p{i}" for i in range(len(people))]
+    return write_report(
+        detector, people, path, source=f"people & {REVERSING}", ids=ids, n_rows=20
+    )
