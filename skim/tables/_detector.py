@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skim._detectors._altbi import ALTBIDetector
 from skim._detectors._base import CLEAN_SHARE
 from skim._detectors._threshold_mixin import ThresholdMixin
+from skim._model._networks import VAEConfig
 from skim._model._threshold import threshold
 from skim._utils import import_pandas
 from skim.tables._encoder import TableEncoder
@@ -52,7 +53,9 @@ class TableDetector(ThresholdMixin, BaseEstimator):
     ----------
     detector : object, default=None
         A detector of skim for numbers, which sees the columns as encoded by
-        :class:`~skim.tables.TableEncoder`. None means :class:`~skim.ALTBIDetector`.
+        :class:`~skim.tables.TableEncoder`. None means an
+        :class:`~skim.ALTBIDetector` of twelve networks, so that the verdict depends
+        little on the seed.
 
     by : str or int, default=None
         A column whose values are groups, such as the store in a table of sales.
@@ -123,7 +126,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {
-        "detector": [HasMethods(["fit", "score_samples"]), None],
+        "detector": [HasMethods(["fit", "score_samples", "feature_space"]), None],
         "by": [str, Integral, None],
         "contamination": [
             StrOptions({"auto"}),
@@ -190,7 +193,9 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             ids=self.ids,
             dates=self.dates,
         )
-        detector = ALTBIDetector() if self.detector is None else clone(self.detector)
+        detector = ALTBIDetector(n_estimators=8, network=VAEConfig(n_normal=4))
+        if self.detector is not None:
+            detector = clone(self.detector)
         settings = {"random_state": self.random_state, "n_jobs": self.n_jobs}
         if self.contamination == 0:
             settings["contamination"] = 0.0
@@ -198,7 +203,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         detector.set_params(
             **{k: v for k, v in settings.items() if k in known and v is not None}
         )
-        model, scores, held_out = fit_model(
+        model, scores, held_out, is_ordinary = fit_model(
             frame,
             encoder,
             detector,
@@ -206,7 +211,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             is_clean=self.contamination == 0,
             n_jobs=self.n_jobs,
         )
-        offset = _threshold(scores, held_out, self.contamination)
+        offset = _threshold(scores, held_out, is_ordinary, self.contamination)
         self.n_features_in_ = checked.n_features_in_
         if hasattr(checked, "feature_names_in_"):
             self.feature_names_in_ = checked.feature_names_in_
@@ -214,6 +219,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             del self.feature_names_in_
         self.model_, self.offset_ = model, offset
         self.training_scores_, self.held_out_scores_ = scores, held_out
+        self.is_ordinary_ = is_ordinary
         return self
 
     def set_contamination(self, contamination: float | str) -> Self:
@@ -236,7 +242,12 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             {"contamination": contamination},
             caller_name=type(self).__name__,
         )
-        offset = _threshold(self.training_scores_, self.held_out_scores_, contamination)
+        offset = _threshold(
+            self.training_scores_,
+            self.held_out_scores_,
+            self.is_ordinary_,
+            contamination,
+        )
         self.contamination, self.offset_ = contamination, offset
         return self
 
@@ -374,7 +385,10 @@ def _named(column, names, parameter):
     )
 
 
-def _threshold(scores, held_out, contamination):
+def _threshold(scores, held_out, is_ordinary, contamination):
+    """Return the threshold; cells that look like errors do not decide about others."""
+    if contamination == "auto" and is_ordinary.any():
+        return threshold(scores[is_ordinary], contamination)
     if contamination != 0:
         return threshold(scores, contamination)
     if held_out is None:

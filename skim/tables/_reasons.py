@@ -10,6 +10,7 @@ N_LEVELS = 3  # that are named where a rare one stands
 N_COMBINED = 3  # columns of a combination
 MAX_LENGTH = 60  # of a cell that is shown
 MOST_SIMILAR = 0.75  # share of similar rows that have one level, to expect it
+UNUSUAL = -np.log(0.01)  # surprise of a cell that may be named if none is stranger
 MIN_SHARE = 0.25  # of the strangest cell's surprise that makes another one a reason
 DAY_0 = datetime.date(1970, 1, 1).toordinal()
 
@@ -17,7 +18,8 @@ DAY_0 = datetime.date(1970, 1, 1).toordinal()
 def table_reasons(model, frame, n_reasons):
     """Return the reasons of rows, one line each, as a DataFrame.
 
-    Cells that are strange by themselves come first. A row that has none is compared
+    Cells that are strange by themselves come first, then those that are among the most
+    extreme or rarest 1 % of their column. A row that has none is compared
     with similar rows: a cell that they would not have is a reason ("context"), and if
     there is none either, the columns that set the row apart are named together.
     """
@@ -27,6 +29,8 @@ def table_reasons(model, frame, n_reasons):
     codes = model.codes(columns.texts, len(frame))
     judged = model.judge_cells(columns, codes)
     excess = model.excess(judged)
+    unusual = np.where(judged.cells > UNUSUAL, judged.cells, 0)
+    excess = np.where((excess > 0).any(axis=1, keepdims=True), excess, unusual)
     is_strange = (excess > 0).any(axis=1)
     compared = model.neighbours.squares(
         columns.numbers[~is_strange], codes[~is_strange]
@@ -128,7 +132,7 @@ class Row:
         differences = self.model.neighbours.differences(squares)
         differences[self.missing] = 0
         first = np.argsort(-differences, kind="stable")[:N_COMBINED]
-        first = [j for j in first if differences[j] > 0] or first[:1]
+        first = sorted(j for j in first if differences[j] > 0) or first[:1]
         names = [self.model.names[j] for j in first]
         values = [self.written(j) for j in first]
         expected = "values that go together"
@@ -150,7 +154,8 @@ class Row:
                 return shown(cells.meaning(level))
             if kind == "conflict":
                 return self._ruled(name)
-            listed = [shown(level) for level in cells.names[: N_LEVELS + 1]]
+            others = [name for name in cells.names[: N_LEVELS + 2] if name != level]
+            listed = [shown(name) for name in others[: N_LEVELS + 1]]
             more = ", …" if len(listed) > N_LEVELS else ""
             return ", ".join(listed[:N_LEVELS]) + more
         if kind == "unreadable":

@@ -22,13 +22,13 @@ from skim.tables._text import ISO_DATES, to_text
 # How much each part of a row's surprise counts, by `python -m benchmarks tables` and
 # `python -m benchmarks accuracy`.
 WEIGHTS = 0.5, 0.5, 3.0  # of all cells, neighbours and networks
-CLEAN_WEIGHTS = 0.0, 2.0, 1.0
-MOST = 20.0  # surprise of one of these
-SINGLE = 3.0  # of the strangest cell, beyond what is usual
-TAIL = 1.0  # of the same if it is a number that is merely large or small
+CLEAN_WEIGHTS = 0.0, 6.0, 1.0
+LINEAR = 5.0  # surprise of one of these up to which it counts in full
+ERROR = 5.0  # weight of the cell that looks most like an error
+EXTREME = 0.5  # of the most extreme or rarest cell, where it does not
+ERRORS = ("sign", "code", "unreadable", "misspelling", "order", "conflict")
 N_NEAREST, N_NEAREST_CLEAN = 20, 1
 CHUNK = 20_000  # rows judged at a time
-FULL_GROUP = 10  # rows from which a group counts more than the whole
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,11 @@ class Scale:
         return cls(float(middle), unit if unit > 0 else 1.0)
 
     def __call__(self, scores):
-        """Return the surprise of scores."""
+        """Return the surprise of scores; what is beyond comparison counts less."""
         with np.errstate(over="ignore"):
-            return np.minimum((scores - self.middle) / self.unit, 1e6)
+            surprise = np.minimum((scores - self.middle) / self.unit, 1e300)
+        beyond = np.maximum(surprise - LINEAR, 0)
+        return np.minimum(surprise, LINEAR) + 2 * np.log1p(beyond / 2)
 
 
 @dataclass(frozen=True)
@@ -93,17 +95,22 @@ class Groups:
 
     @classmethod
     def of(cls, numbers, groups):
-        """Learn from numbers, of shape (n, p), and the group of each row."""
-        center, spread = {None: _center(numbers)}, {None: _spread(numbers)}
-        for group, rows in groups.groupby(groups, sort=False).indices.items():
-            own, n = numbers[rows], np.isfinite(numbers[rows]).sum(axis=0)
-            weight = n / (n + FULL_GROUP)
-            middle = np.where(n > 0, _center(own), center[None])
-            center[group] = weight * middle + (1 - weight) * center[None]
-            width = np.where(n > 1, _spread(own), spread[None])
-            with np.errstate(divide="ignore"):
-                ratio = np.log(np.maximum(width / spread[None], 1e-3))
-            spread[group] = spread[None] * np.exp(weight * ratio)
+        """Learn from numbers, of shape (n, p), and the group of each row.
+
+        A group's estimates are shrunk as far as chance explains that groups differ.
+        """
+        rows = groups.groupby(groups, sort=False).indices
+        parts = [numbers[own] for own in rows.values()]
+        sizes = np.array([np.isfinite(own).sum(axis=0) for own in parts])
+        centers = np.array([_center(own) for own in parts])
+        spreads = np.log([_spread(own) for own in parts])
+        known = np.where(sizes > 1, sizes, 0)
+        usual = np.average(spreads, axis=0, weights=known + 1e-9)
+        spreads = _shrunk(spreads, usual, known, 1.5)
+        whole = _center(numbers)
+        centers = _shrunk(centers, whole, sizes, 1.5 * np.exp(2 * spreads))
+        center = {None: whole} | dict(zip(rows, centers, strict=True))
+        spread = {None: np.exp(usual)} | dict(zip(rows, np.exp(spreads), strict=True))
         return cls(center, spread)
 
     def adjust(self, numbers, groups):
@@ -123,6 +130,16 @@ class Groups:
         return tuple(
             np.array([by[name] for name in names]) for by in (self.center, self.spread)
         )
+
+
+def _shrunk(estimates, usual, sizes, variance):
+    """Shrink estimates of groups, of shape (G, p), by their sampling variance."""
+    between = np.var(estimates, axis=0) - np.mean(
+        variance / np.maximum(sizes, 1), axis=0
+    )
+    between = np.maximum(between, 0) + np.finfo(float).tiny
+    weight = sizes * between / (sizes * between + variance)
+    return usual + weight * (estimates - usual)
 
 
 def _center(numbers):
@@ -303,7 +320,12 @@ class TableModel:
         is_tail = np.isin(judged.kinds, ("high", "low"))
         extreme = np.log(self.n_rows * len(self.names))
         beyond = np.maximum(judged.cells - np.where(is_tail, extreme, self.usual), 0)
-        return np.where(is_tail, TAIL, SINGLE) * beyond
+        return np.where(np.isin(judged.kinds, ERRORS), ERROR, EXTREME) * beyond
+
+    def has_error(self, judged):
+        """Whether a cell of a row looks like an error."""
+        is_error = np.isin(judged.kinds, ERRORS) & (self.excess(judged) > 0)
+        return is_error.any(axis=1)
 
     def total(self, judged):
         """Return the surprise of rows."""
@@ -311,7 +333,7 @@ class TableModel:
         parts = judged.cells.sum(axis=1), judged.neighbours, judged.networks
         total = self.excess(judged).max(axis=1)
         for weight, scale, part in zip(weights, self.scales, parts, strict=True):
-            total += weight * np.minimum(scale(part), MOST)
+            total += weight * scale(part)
         return total
 
 
@@ -338,6 +360,8 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
         Of the rows of the table.
     held_out : ndarray of shape (n,) or None
         The same by what has not seen the rows, if the table is clean.
+    is_ordinary : ndarray of bool of shape (n,)
+        Which rows have no cell that looks like an error.
     """
     encoder.fit(frame)
     treated = {d.column: d.treatment for d in encoder.decisions_}
@@ -389,4 +413,4 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     if is_clean and getattr(detector, "held_out_scores_", None) is not None:
         unseen = replace(judged, networks=-detector.held_out_scores_)
         held_out = -model.total(unseen)
-    return model, -model.total(judged), held_out
+    return model, -model.total(judged), held_out, ~model.has_error(judged)
