@@ -91,9 +91,8 @@ class PyODIMDetector(BaseDetector):
         super().__init_subclass__()
         cls._detector_class = of
         parameters = dict(inspect.signature(of.__init__).parameters)
-        parameters["contamination"] = parameters["contamination"].replace(
-            default=0.1, annotation="float | Any"
-        )
+        contamination = parameters["contamination"]
+        parameters["contamination"] = contamination.replace(default=0.1)
 
         def __init__(self, *args, **params):
             super(cls, self).__init__(*args, **params)
