@@ -173,3 +173,16 @@ def test_pickles_are_never_opened(known, tmp_path, monkeypatch):
     monkeypatch.setattr(_adbench, "_is_intact", lambda path, file: True)
     with pytest.raises(ValueError, match=r"not an \.npz file of numbers"):
         fetch_adbench("cardio", data_home=tmp_path)
+
+
+def test_other_types_are_refused():
+    with pytest.raises(TypeError, match="by name or number"):
+        fetch_adbench(6.5)
+
+
+def test_real_files_are_intact(adbench):
+    for name in ("cardio", "wine"):
+        X, y = fetch_adbench(name, data_home=adbench, return_X_y=True)
+        assert np.isfinite(X).all()
+        assert set(y) == {0, 1}
+    assert fetch_adbench("cardio", data_home=adbench).data.shape == (1831, 21)

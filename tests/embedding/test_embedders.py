@@ -312,3 +312,18 @@ def test_folders_that_are_not_checkpoints_are_refused(
         shutil.copy(path, folder)
     with pytest.raises(ValueError, match=r"not a model of texts"):
         TextEmbedder(model=folder).fit(["cat"])
+
+
+def test_embedding_does_not_depend_on_the_mode_of_torch(case):
+    with torch.inference_mode():
+        fitted = case.make().fit(case.X)
+    assert_array_equal(fitted.transform(case.X), case.expected)
+    with torch.no_grad():
+        assert_array_equal(case.make().fit_transform(case.X), case.expected)
+
+
+def test_weights_of_another_architecture_are_refused(tmp_path, vit_processor):
+    save_quietly(tmp_path, transformers.ViTModel(vit_config()), vit_processor)
+    vit_config(num_hidden_layers=3).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"Cannot load .* it lacks \d+ weights"):
+        ViTEmbedder(model=tmp_path).fit(BLANK)

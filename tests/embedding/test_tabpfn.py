@@ -228,3 +228,8 @@ def test_real_weights_tell_clusters_apart():
     centres = np.stack([embedding[groups == k].mean(axis=0) for k in (0, 1)])
     within = np.linalg.norm(embedding - centres[groups], axis=1).mean()
     assert within < 0.5 * np.linalg.norm(centres[0] - centres[1])
+
+
+def test_context_is_limited(make, rows):
+    assert make(max_context=30).fit(rows).context_.shape == (30, 5)
+    assert make(max_context=500).fit(rows).context_.shape == (70, 5)

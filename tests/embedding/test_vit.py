@@ -243,3 +243,19 @@ def test_module_is_not_changed_and_is_pickled_with_its_weights(images):
     again = pickle.loads(pickle.dumps(embedder))
     assert_array_equal(again.transform(images), expected)
     assert_array_equal(clone(embedder).fit_transform(images), expected)
+
+
+def test_images_may_have_different_sizes(vit, images):
+    mixed = [images[0], images[1, :10], Image.fromarray(images[2, :, :8])]
+    separately = [vit.transform([image])[0] for image in mixed]
+    assert_allclose(vit.transform(mixed), separately, atol=1e-6)
+
+
+def test_callable_gets_imagenets_normalisation_by_default():
+    def model(batch):
+        assert batch.shape[1:] == (3, 224, 224)
+        return batch.mean((2, 3))
+
+    black = np.zeros((1, 8, 8), np.uint8)
+    expected = [[-0.485 / 0.229, -0.456 / 0.224, -0.406 / 0.225]]
+    assert_allclose(ViTEmbedder(model=model).fit_transform(black), expected, rtol=1e-5)
