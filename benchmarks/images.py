@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from benchmarks._shared.options import ResultsFile, Seeds, some_of
 from benchmarks._shared.representations import METHODS, RAW, Study, one_class
 from skim.datasets import load_published_scores
-from skim.embedding import ViTEmbedder, weights_home
+from skim.embedding import ViTEmbedder
 
 DATA = ("CIFAR10", "FashionMNIST")
 EMBEDDED = "ViT"
@@ -76,8 +76,7 @@ def images(
 
     @cache
     def embedded(name):
-        embedder = ViTEmbedder(memory=str(weights_home() / "embedded"))
-        return embedder.fit_transform(load(name)[0])
+        return ViTEmbedder().fit_transform(load(name)[0])
 
     def load_task(task):
         name, inliers, seed, shown, _ = task

@@ -4,6 +4,8 @@ from functools import lru_cache
 from itertools import product
 from pathlib import Path
 
+from joblib import Memory
+
 from benchmarks._shared.options import ResultsFile, Seeds, some_of
 from benchmarks._shared.representations import METHODS, RAW, Study
 from skim.datasets import fetch_adbench, load_published_scores
@@ -79,13 +81,13 @@ def load(name, representation):
     """Return the rows of a table, as they are or embedded, and the labels."""
     X, y = fetch_adbench(name, return_X_y=True)
     if representation != RAW:
-        X = TabPFNEmbedder(
-            pooling=POOLING[representation],
-            random_state=0,
-            n_jobs=1,
-            memory=str(weights_home() / "embeddings"),
-        ).fit_transform(X)
+        memory = Memory(weights_home() / "embeddings", verbose=0)
+        X = memory.cache(embed)(X, POOLING[representation])
     return X, y
+
+
+def embed(X, pooling):
+    return TabPFNEmbedder(pooling=pooling, random_state=0, n_jobs=1).fit_transform(X)
 
 
 def tabpfn(

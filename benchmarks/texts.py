@@ -14,7 +14,7 @@ from sklearn.preprocessing import normalize
 
 from benchmarks._shared.options import ResultsFile, Seeds, some_of
 from benchmarks._shared.representations import METHODS, RAW, Study, one_class
-from skim.embedding import TextEmbedder, weights_home
+from skim.embedding import TextEmbedder
 
 DATA = "fortunes"
 TOPICS = (
@@ -102,11 +102,8 @@ def texts(
 
     @cache
     def embedded():
-        return TextEmbedder(
-            normalize=False,
-            max_length=MAX_TOKENS,
-            memory=str(weights_home() / "embedded"),
-        ).fit_transform(found)
+        embedder = TextEmbedder(normalize=False, max_length=MAX_TOKENS)
+        return embedder.fit_transform(found)
 
     def load_task(task):
         _, inliers, seed, shown, _ = task

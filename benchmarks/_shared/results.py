@@ -49,11 +49,7 @@ def key(record):
 class Runs:
     """Runs as lines of CSV, in a file that may be cut off at any moment.
 
-    Parameters
-    ----------
-    path : Path
-    key, values : tuple of str
-        The columns that identify a run, and those of its results.
+    `key` and `values` are the columns that identify a run, and those of its results.
     """
 
     def __init__(self, path, key, values):
@@ -76,14 +72,8 @@ class Runs:
     def complete(self, tasks, run):
         """Perform the runs that are not in the file yet, and return all of them.
 
-        Columns of the file that the study no longer has are filled with NaN.
-
-        Parameters
-        ----------
-        tasks : iterable of tuple
-            The keys of the wanted runs.
-        run : callable
-            Takes a key and returns the results, a list with a tuple for each line.
+        `tasks` are keys, and `run` takes one and returns a tuple for each line of its
+        results. Columns that the study no longer has are filled with NaN.
         """
         done = set(self.read()[self.key].itertuples(index=False, name=None))
         todo = [task for task in tasks if task not in done]

@@ -43,19 +43,6 @@ def half_of(source):
 
 
 def source_means(values, families):
-    """Average values by task over the tasks of a family, then over its source.
-
-    Parameters
-    ----------
-    values : Series or DataFrame
-        Rows are tasks.
-    families : array-like of str
-        The family of each row.
-
-    Returns
-    -------
-    means : Series or DataFrame
-        Rows are sources.
-    """
+    """Average values by task over the tasks of a family, then over its source."""
     by_family = values.groupby(list(families)).mean()
     return by_family.groupby(source_of).mean()

@@ -19,28 +19,14 @@ import skim
 from benchmarks._shared.measure import measure
 from benchmarks._shared.results import key
 
-START_SECONDS = 60  # to load a table
-IDLE_FACTOR = 5  # the clock may run so many times as long as the processor
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def run_tasks(store, tables, detectors, n_seeds, *, timeout=None, jobs=1, retry=False):
     """Run what has no result in a store yet, and yield every new record.
 
-    Parameters
-    ----------
-    store : Store
-    tables : list of Table
-    detectors : list of Detector
-    n_seeds : int
-        Seeds are 0, 1, ... Detectors without a random state are run once.
-    timeout : float, default=None
-        Processor seconds after which a task is ended.
-    jobs : int, default=1
-        Processes at a time.
-    retry : bool, default=False
-        Whether to repeat tasks that failed. Tasks that had no data, or less time than
-        now, are always repeated.
+    A task is ended after `timeout` seconds of the processor. If `retry`, tasks that
+    failed are repeated; those that had no data, or less time than now, always are.
     """
     todo = _todo(store.read(), tables, detectors, n_seeds, timeout, retry)
     os.environ |= dict.fromkeys(ONE_THREAD, "1")
@@ -110,12 +96,11 @@ def _run(processes, table, detector, tasks, timeout):
     )
     process.start()
     sender.close()
-    wait = None if timeout is None else START_SECONDS + IDLE_FACTOR * timeout
     records = []
     try:
         for task in tasks:
             start = time.perf_counter()
-            record = _receive(receiver, process, wait)
+            record = _receive(receiver, process)
             wall = round(time.perf_counter() - start, 3)
             record |= {"wall": wall, "limits": [timeout, None]}
             records.append(task | record)
@@ -127,12 +112,9 @@ def _run(processes, table, detector, tasks, timeout):
     return records
 
 
-def _receive(receiver, process, seconds):
+def _receive(receiver, process):
     try:
-        if receiver.poll(seconds):
-            return receiver.recv()
-        process.kill()
-        return {"status": "timeout", "error": f"more than {seconds:g} s on the clock"}
+        return receiver.recv()
     except EOFError:
         process.join()
     # The system kills a process when memory is used up.

@@ -11,15 +11,8 @@ def robust_sd(X):
 def spoil_cells(X, rows, k, seed):
     """Move one random cell of some rows to median ± k robust standard deviations.
 
-    Only columns with a robust standard deviation count. A seed chooses the same cells
-    and signs for every `k`.
-
-    Returns
-    -------
-    spoilt : ndarray
-        A copy of `X`.
-    columns : ndarray of shape (n_rows,)
-        The spoilt column of each row; empty if there are no columns to spoil.
+    Returns a spoilt copy, and the column of each row. Only columns with a robust
+    standard deviation count. A seed chooses the same cells and signs for every `k`.
     """
     rng = np.random.default_rng(seed)
     sd = robust_sd(X)
@@ -36,19 +29,9 @@ def spoil_cells(X, rows, k, seed):
 def plant(X, share, kind, seed, distance=6.0):
     """Add outliers so that they are a share of the rows; they come last.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-    share : float
-    kind : {"cluster", "scattered"}
-        "cluster" shifts random rows by 6 robust standard deviations in every column, up
-        or down, in the same direction for all; "scattered" draws uniformly from a box
-        of three times the range of each column.
-    seed : int
-
-    Returns
-    -------
-    planted : ndarray of shape (n + n_planted, p)
+    "cluster" shifts random rows by 6 robust standard deviations in every column, up or
+    down, in the same direction for all; "scattered" draws uniformly from a box of three
+    times the range of each column.
     """
     rng = np.random.default_rng(seed)
     n_planted = max(round(share * len(X) / (1 - share)), 1) if share else 0

@@ -19,10 +19,7 @@ OWN = ("breast_cancer", "diabetes", "digits", "iris", "wine")
 
 
 class Table(NamedTuple):
-    """A table of the study.
-
-    `path` is None except for tasks in files of their own.
-    """
+    """A table of the study; only tasks in files of their own have a path."""
 
     name: str
     family: str
@@ -33,11 +30,7 @@ class Table(NamedTuple):
 def tables_of(keel=None):
     """Return the tables at hand: ADBench's, KEEL's tasks and scikit-learn's own.
 
-    Parameters
-    ----------
-    keel : path-like or None
-        Folder of files ``FAMILY__TASK.npz``. The first two tasks of each family count,
-        in alphabetical order.
+    `keel` is a folder of files ``FAMILY__TASK.npz``; two tasks of each family count.
     """
     found = []
     for table in choose_tables(["tabular"], local=True):

@@ -25,12 +25,6 @@ class Exam:
     """A table of which one half may be asked about, and the other half is scored.
 
     Both halves have outliers.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-    is_outlier : ndarray of bool of shape (n,)
-    seed : int
     """
 
     def __init__(self, X, is_outlier, seed):
@@ -68,13 +62,8 @@ class Exam:
     def results(self, method, by_budget):
         """Yield a line of results for each budget.
 
-        Parameters
-        ----------
-        method : str
-        by_budget : callable
-            Maps a number of labels to the rows asked about, the scores of all rows,
-            high for outliers, and the score above which rows are outliers, None if
-            there is no such threshold.
+        `by_budget` maps a number of labels to the rows asked about, the scores of all
+        rows, high for outliers, and the threshold, None if there is none.
         """
         y = self.is_outlier[~self.may_ask]
         for budget, size in self.budgets.items():

@@ -23,18 +23,8 @@ BASELINES = ("tabular", "image", "text")
 def compare_with_published(results, metric="auroc"):
     """Put the results of a run beside the published ones of the same methods.
 
-    Parameters
-    ----------
-    results : path or DataFrame
-        Folder or results.jsonl of a benchmark, or its `Summary.results`.
-    metric : {"auroc", "auprc"}, default="auroc"
-
-    Returns
-    -------
-    comparison : DataFrame
-        With columns dataset, group, detector, measured, published (averages over all
-        parts), difference and parts, a text such as "2 of 10" where not all of a data
-        set was measured. The defaults of ALTBI and ODIM stand beside the originals.
+    `results` is the folder or results.jsonl of a run, or its `Summary.results`. The
+    defaults of ALTBI and ODIM stand beside the originals.
     """
     if not isinstance(results, pd.DataFrame):
         results = Summary.read(results).results

@@ -34,31 +34,10 @@ class Summary:
     there. A detector that failed on one part of a data set has no value for the data
     set, so that all values are over the same parts.
 
-    Parameters
-    ----------
-    records : list of dict
-        As `Store.read` returns them.
-    reference : str, default="ALTBI"
-        The detector that the others are compared with.
-
-    Attributes
-    ----------
-    results : DataFrame
-        One row per data set and detector: means over seeds and then over parts,
-        "seeds" (the fewest of a part), "parts" (such as "2 of 10" if not all were
-        run), and "title", the data set with its embedding.
-    failures : DataFrame
-        The tasks without a result, and why.
-    families : dict of str to str
-        "skim", "pyod" or "own", for each detector.
-    left_out : list of str
-        The files that were left out.
-    replaced : list of str
-        Detectors with earlier settings, and users' own data sets with earlier
-        versions, that were left out.
-    group : str
-        The group that averages are over: the tables of ADBench if there are any,
-        or else the one with most data sets.
+    `results` has a row per data set and detector: means over seeds and then over parts,
+    "seeds" (the fewest of a part), "parts" (such as "2 of 10" if not all were run), and
+    "title", the data set with its embedding. `group` is what averages are over: the
+    tables of ADBench if there are any, or else the group with most data sets.
     """
 
     @classmethod

@@ -5,12 +5,12 @@ import difflib
 import hashlib
 import os
 import tempfile
-import zipfile
 from functools import cache
 from importlib.resources import files
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,6 @@ class ADBenchFile(NamedTuple):
     category: str
     path: str
     git_blob_sha1: str
-    sha256: str
 
 
 def list_adbench(group: str | None = None) -> list[str]:
@@ -128,8 +127,8 @@ def fetch_adbench(
     ((1831, 21), 176)
     """
     file = find_adbench(name_or_number)
-    path = _verified_path(file, data_home_of(data_home))
-    X, y = load_npz(path)
+    path = _verified_path(file, data_home)
+    X, y = _load_npz(path)
     part = "" if file.name == file.dataset else f", a part of {file.dataset}"
     return as_bunch(
         X,
@@ -175,22 +174,9 @@ def read_table(name):
         return list(csv.DictReader(rows))
 
 
-def sizes():
-    """Return the published numbers of rows and features of all data sets."""
-    rows = read_table("adbench_datasets.csv")
-    return {row["dataset"]: (int(row["samples"]), int(row["features"])) for row in rows}
-
-
-def dataset_of(number):
-    """Return the name of the data set with that number."""
-    for row in read_table("adbench_datasets.csv"):
-        if int(row["number"]) == number:
-            return row["dataset"]
-    raise ValueError(f"ADBench has no data set number {number}: choose 1 to 57.")
-
-
 @cache
 def _catalogue():
+    """Return all files, by group, number and name."""
     rows = read_table("adbench_datasets.csv")
     datasets = {row["dataset"].lower(): row for row in rows}
     groups = {folder: group for group, folder in FOLDERS.items()}
@@ -199,8 +185,7 @@ def _catalogue():
         parent, name = row["path"].removesuffix(".npz").split("/")
         if groups[parent] == "tabular":
             _, name = name.split("_", 1)
-        whole, *_ = name.split("_")
-        dataset = datasets[whole.lower()]
+        dataset = datasets[name.split("_")[0].lower()]
         catalogue.append(
             ADBenchFile(
                 name=name if parent in USUAL_FOLDERS else f"{parent}/{name}",
@@ -208,25 +193,19 @@ def _catalogue():
                 number=int(dataset["number"]),
                 group=groups[parent],
                 category=dataset["category"],
-                path=row["path"],
-                git_blob_sha1=row["git_blob_sha1"],
-                sha256=row["sha256"],
+                **row,
             )
         )
     order = list(FOLDERS)
-    return tuple(
-        sorted(catalogue, key=lambda f: (order.index(f.group), f.number, f.name))
-    )
+    return sorted(catalogue, key=lambda f: (order.index(f.group), f.number, f.name))
 
 
 def adbench_files(group=None):
     """Return the `ADBenchFile` of each name that `list_adbench` lists."""
     catalogue = _catalogue()
     if group is None:
-        return list(catalogue)
-    if not isinstance(group, str):
-        raise ValueError(f"group must be a string or None, got {group!r}.")
-    wanted = group.lower()
+        return catalogue
+    wanted = str(group).lower()
     found = [
         file
         for file in catalogue
@@ -234,78 +213,54 @@ def adbench_files(group=None):
         or (wanted == file.dataset.lower() and "/" not in file.name)
     ]
     if not found:
-        raise ValueError(
-            f"There is no group {group!r}. {nearest(group, group_names())}"
-        )
+        names = [*FOLDERS, *FOLDERS.values(), *(file.dataset for file in catalogue)]
+        raise ValueError(f"There is no group {group!r}. {_nearest(wanted, names)}")
     return found
 
 
-def group_names():
-    """Return everything that can be passed to `list_adbench`."""
-    datasets = dict.fromkeys(file.dataset for file in _catalogue())
-    return [*FOLDERS, *FOLDERS.values(), *datasets]
-
-
 def find_adbench(name_or_number):
-    """Return the `ADBenchFile` of a name or number.
-
-    Besides the names of `list_adbench`, it accepts paths in the layout of ADBench and
-    file names such as "6_cardio".
-    """
+    """Return the `ADBenchFile` of a name, a path in ADBench's layout, or a number."""
+    usual = [file for file in _catalogue() if "/" not in file.name]
     if isinstance(name_or_number, Integral) and not isinstance(name_or_number, bool):
-        name_or_number = dataset_of(name_or_number)
-    if not isinstance(name_or_number, str):
+        found = [file for file in usual if file.number == name_or_number]
+        advice = "Choose a number from 1 to 57."
+    elif isinstance(name_or_number, str):
+        wanted = name_or_number.lower().removesuffix(".npz")
+        for file in _catalogue():
+            path = file.path.lower().removesuffix(".npz")
+            stems = [path.split("/")[1]] if file in usual else []
+            if wanted in (file.name.lower(), path, *stems):
+                return file
+        found = [file for file in usual if file.dataset.lower() == wanted]
+        advice = _nearest(wanted, [file.name for file in _catalogue()])
+    else:
         raise TypeError(
             f"A data set is given by name or number, got {name_or_number!r}."
         )
-    wanted = name_or_number.lower().removesuffix(".npz")
-    for file in _catalogue():
-        path = file.path.lower().removesuffix(".npz")
-        names = {path, file.name.lower()}
-        if "/" not in file.name:
-            names.add(path.split("/")[1])
-        if wanted in names:
-            return file
-    parts = [
-        file.name
-        for file in _catalogue()
-        if "/" not in file.name and file.dataset.lower() == wanted
-    ]
-    if len(parts) == 1:
-        return find_adbench(parts[0])
-    if parts:
+    if len(found) == 1:
+        return found[0]
+    if found:
+        parts = ", ".join(file.name for file in found)
         raise ValueError(
-            f"{name_or_number!r} comes in {len(parts)} parts: fetch one of "
-            f"{', '.join(parts)}."
+            f"{found[0].dataset!r} comes in {len(found)} parts: fetch one of {parts}."
         )
-    if wanted in [name.lower() for name in group_names()]:
-        near = f"It is a group of data sets: see list_adbench({name_or_number!r})."
-    elif wanted.isdecimal():
-        near = f"To choose by number, pass the integer {wanted}."
-    else:
-        near = nearest(name_or_number, [file.name for file in _catalogue()])
-    raise ValueError(f"ADBench has no data set {name_or_number!r}. {near}")
+    raise ValueError(f"ADBench has no data set {name_or_number!r}. {advice}")
 
 
-def nearest(name, names, otherwise="See skim.datasets.list_adbench()."):
+def _nearest(name, names):
     """Suggest the names that are most similar to the given one, if any."""
     lower = {each.lower(): each for each in names}
-    near = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name, lower, n=3, cutoff=0.5)
     if near:
         return f"Did you mean {' or '.join(repr(lower[each]) for each in near)}?"
-    return otherwise
+    return "See skim.datasets.list_adbench()."
 
 
-def data_home_of(data_home):
-    """Return `data_home`, or the default folder if it is None."""
-    if data_home is None:
-        data_home = os.environ.get("SKIM_DATA_HOME") or Path.home() / "skim_data"
-    return Path(data_home).expanduser()
-
-
-def _verified_path(file, home):
+def _verified_path(file, data_home):
     """Return the path of a file with the right checksum, downloading if necessary."""
-    path = home / file.path
+    if data_home is None:
+        data_home = os.environ.get("SKIM_DATA_HOME") or "~/skim_data"
+    path = Path(data_home).expanduser() / file.path
     state = "does not exist"
     if path.exists():
         if _is_intact(path, file):
@@ -315,14 +270,13 @@ def _verified_path(file, home):
         _download(file, path)
     except (ImportError, OSError, ValueError) as error:
         if isinstance(error, ImportError):
-            why = "cannot be downloaded without pooch (pip install 'skim-od[data]')"
-        else:
-            # Network errors state the cause at the end.
-            cause = f"{type(error).__name__}: ...{str(error)[-100:]}"
-            why = f"could not be downloaded ({cause})"
+            why = "without pooch (pip install 'skim-od[data]')"
+        else:  # network errors state the cause at the end
+            why = f"({type(error).__name__}: ...{str(error)[-100:]})"
         raise FileNotFoundError(
-            f"{path} {state} and {why}: copy {BASE_URL}{file.path} there, or set "
-            "SKIM_DATA_HOME to a folder in the layout of ADBench."
+            f"{path} {state} and could not be downloaded {why}: copy "
+            f"{BASE_URL}{file.path} there, or set SKIM_DATA_HOME to a folder in the "
+            "layout of ADBench."
         ) from error
     return path
 
@@ -332,62 +286,39 @@ def _download(file, path):
     import pooch
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".download-") as folder:
-        fetcher = pooch.create(
-            path=folder,
-            base_url=BASE_URL,
-            registry={file.path: None},
-            retry_if_failed=2,
-        )
-        logger = pooch.get_logger()
-        level = logger.level
-        logger.setLevel("ERROR")
-        try:
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".new-") as folder:
+            registry = {file.path: None}
+            fetcher = pooch.create(
+                folder, BASE_URL, registry=registry, retry_if_failed=2
+            )
             arrived = Path(fetcher.fetch(file.path))
-        finally:
-            logger.setLevel(level)
-        if not _is_intact(arrived, file):
-            raise ValueError("the downloaded file has the wrong checksum")
-        arrived.chmod(0o644)  # the folder may be shared
-        arrived.replace(path)
+            if not _is_intact(arrived, file):
+                raise ValueError("the downloaded file has the wrong checksum")
+            arrived.chmod(0o644)  # the folder may be shared
+            arrived.replace(path)
+    finally:
+        logger.setLevel(level)
 
 
 def _is_intact(path, file):
-    """Tell whether a file has the known checksum."""
-    if file.sha256:
-        digest, expected = hashlib.sha256(), file.sha256
-    else:
-        # Git hashes a header before the content.
-        digest, expected = hashlib.sha1(usedforsecurity=False), file.git_blob_sha1
-        digest.update(b"blob %d\0" % path.stat().st_size)
+    """Tell whether a file has the known checksum, which is git's."""
+    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
     with path.open("rb") as stream:
         while block := stream.read(1 << 20):
             digest.update(block)
-    return digest.hexdigest() == expected
+    return digest.hexdigest() == file.git_blob_sha1
 
 
-def load_npz(path):
+def _load_npz(path):
     """Return the data and labels of a file in the format of ADBench."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            X, y = arrays["X"], arrays["y"]
-    except KeyError as error:
-        raise ValueError(f"{path} has no array {error.args[0]}.") from error
-    except (AttributeError, OSError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is not an .npz file of numbers.") from error
-    try:
-        X = np.asarray(X, dtype=np.float64)
-        y = np.asarray(y, dtype=np.float64).ravel()
-    except ValueError as error:
-        raise ValueError(f"X and y in {path} must be numeric ({error}).") from error
-    if X.ndim != 2 or len(X) != len(y):
+            return arrays["X"].astype(np.float64), arrays["y"].ravel().astype(int)
+    except (AttributeError, KeyError, OSError, ValueError, BadZipFile) as error:
         raise ValueError(
-            f"X in {path} must have one row for each of the {len(y)} labels in y, got "
-            f"shape {X.shape}."
-        )
-    if set(y) != {0, 1}:
-        raise ValueError(
-            f"y in {path} must contain 0 for inliers and 1 for outliers, got "
-            f"{sorted(set(y))[:5]}."
-        )
-    return X, y.astype(int)
+            f"{path} is not an .npz file of numbers X and y ({error})."
+        ) from error

@@ -10,17 +10,18 @@ from typing import Any, Self
 
 import joblib
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     _fit_context,
 )
-from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import check_memory
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from skim import _nets as nets
-from skim.embedding._checkpoints import checkpoint_files, file_digest, written_files
+from skim.embedding._checkpoints import checkpoint_files, written_files
 
 # Random states, warning filters and log levels are global: only one thread at a time
 # can change and restore them.
@@ -33,9 +34,8 @@ class PretrainedEmbedder(
     """Base class of embedders with a pretrained network.
 
     A subclass validates its input (`_check_input`), finds its checkpoint (`_find`),
-    loads its network (`_load`), embeds one batch (`_run`) and returns the content and
-    the settings that determine an embedding (`_key`). The network is loaded when it is
-    needed; pickles and copies leave it out.
+    loads its network (`_load`) and embeds one batch (`_run`). The network is loaded
+    when it is needed; pickles and copies leave it out.
 
     Warning: This class should not be used directly. Use derived classes instead.
     """
@@ -44,7 +44,6 @@ class PretrainedEmbedder(
         "model": [str, os.PathLike],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "keep_weights": ["boolean"],
-        "memory": [str, HasMethods("cache"), None],
         "device": [str],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -60,7 +59,7 @@ class PretrainedEmbedder(
         Parameters
         ----------
         X : array, list, Series or one-column data frame
-            Any input of `transform`.
+            Anything that `transform` takes.
 
         y : Ignored
             Not used, present for API consistency by convention.
@@ -72,6 +71,22 @@ class PretrainedEmbedder(
         """
         self._check_input(X)
         return self._fit_network([self._blank])
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Embed rows, images or texts.
+
+        Parameters
+        ----------
+        X : array, list, Series or data frame
+            Rows of a table, images or texts, as the class describes them.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_samples, n_features_out) of float32
+            Embedded rows.
+        """
+        check_is_fitted(self)
+        return self._embed(self._check_input(X))
 
     def _fit_network(self, batch):
         """Load the network, and embed a batch to get the number of output features."""
@@ -107,30 +122,17 @@ class PretrainedEmbedder(
             return written_files(self.checkpoint_files_)
         return contextlib.nullcontext(Path(self._find()))
 
-    def _fingerprint(self):
-        """Return what identifies the network in the cache."""
-        with self._checkpoint() as path:
-            return [(file.name, file_digest(file)) for file in checkpoint_files(path)]
-
     def _embed(self, rows):
-        """Embed rows batch by batch, or return the cached embedding."""
-
-        def compute():
-            embedding = np.empty((len(rows), self._n_features_out), np.float32)
-            with self._computing():
-                for start in range(0, len(rows), self.batch_size):
-                    batch = slice(start, start + self.batch_size)
-                    embedding[batch] = self._run(rows[batch])
-                    if self.verbose:
-                        self._show_progress(min(batch.stop, len(rows)), len(rows))
-            return embedding
-
+        """Embed rows batch by batch."""
         self._ensure_loaded()
-        if self.memory is None:
-            return compute()
-        key = type(self).__name__, self.device_, self._fingerprint(), self._key(rows)
-        cached = check_memory(self.memory).cache(_call, ignore=["compute"])
-        return cached(joblib.hash(key), compute)
+        embedding = np.empty((len(rows), self._n_features_out), np.float32)
+        with self._computing():
+            for start in range(0, len(rows), self.batch_size):
+                batch = slice(start, start + self.batch_size)
+                embedding[batch] = self._run(rows[batch])
+                if self.verbose:
+                    self._show_progress(min(batch.stop, len(rows)), len(rows))
+        return embedding
 
     def _show_progress(self, done, total):
         bar = "=" * (30 * done // total)
@@ -148,11 +150,6 @@ class PretrainedEmbedder(
             n_threads = joblib.effective_n_jobs(self.n_jobs)
         with _alone(), nets.compute(n_threads):
             yield
-
-
-def _call(key, compute):
-    """Call `compute`; joblib stores the result under `key`."""
-    return compute()
 
 
 @contextlib.contextmanager

@@ -1,7 +1,6 @@
 """Where checkpoints are found, and how those of transformers are loaded."""
 
 import contextlib
-import hashlib
 import os
 import tempfile
 from importlib import import_module
@@ -49,16 +48,8 @@ def require(package, extra):
             del os.environ[name]
 
 
-# Finding --------------------------------------------------------------------------
-
-
 def find_checkpoint(name, extra):
-    """Return the folder of a checkpoint of transformers, downloading it if necessary.
-
-    The places to look are the folder `name`, the folders of that name and of its
-    last part in :func:`weights_home`, the local cache of the Hugging Face hub, and
-    the hub itself, in this order.
-    """
+    """Return the folder of a checkpoint, downloading it if necessary."""
     given = Path(name).expanduser()
     home = weights_home()
     for folder in (given, home / name, home / given.name):
@@ -79,14 +70,11 @@ def find_checkpoint(name, extra):
 
 
 def from_hub(name, patterns, extra):
-    """Return the folder of a repository, cached or downloaded, or None.
-
-    The first of the patterns is that of the weights.
-    """
+    """Return the folder of a repository, cached or downloaded, or None."""
     hub = require("huggingface_hub", extra)
     with contextlib.suppress(OSError, ValueError):
         folder = Path(hub.snapshot_download(name, local_files_only=True))
-        if any(folder.glob(patterns[0])):
+        if any(folder.glob(patterns[0])):  # the weights
             return folder
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         return None
@@ -112,20 +100,8 @@ def written_files(files):
         yield Path(folder, *files) if len(files) == 1 else Path(folder)
 
 
-def file_digest(path):
-    """Return a hash of the content of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-# Loading --------------------------------------------------------------------------
-
-
 def load_transformer(folder, preprocessor, extra, **options):
-    """Return the network of a checkpoint, in single precision, and its preprocessor.
-
-    `preprocessor` is the name of a class of transformers, and `options` are for it.
-    """
+    """Return the network of a checkpoint in single precision, and its preprocessor."""
     transformers = require("transformers", extra)
     if not any(folder.glob("*.safetensors")):
         raise MissingWeightsError(

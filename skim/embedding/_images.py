@@ -2,10 +2,9 @@
 
 import os
 
-import joblib
 import numpy as np
 
-from skim.embedding._checkpoints import file_digest, require
+from skim.embedding._checkpoints import require
 
 
 def as_images(X):
@@ -60,10 +59,7 @@ def _check_pixels(array, shape):
 
 
 def read_image(item):
-    """Return a path, a Pillow image or an array as an (H, W, 3) array of bytes.
-
-    The EXIF orientation is applied, and transparent parts become white.
-    """
+    """Return a path, a Pillow image or an array as an (H, W, 3) array of bytes."""
     from PIL import Image
 
     if isinstance(item, np.ndarray):
@@ -112,15 +108,3 @@ def resize_and_normalise(images, size, mean, std):
     pixels -= np.asarray(mean, np.float32).reshape(-1, 1, 1)
     pixels /= np.asarray(std, np.float32).reshape(-1, 1, 1)
     return pixels
-
-
-def digests(images):
-    """Return what identifies images by content: the bytes of files, not their names."""
-    if isinstance(images, np.ndarray):
-        return joblib.hash(images)
-    return [
-        file_digest(image)
-        if isinstance(image, str | os.PathLike)
-        else joblib.hash(read_image(image))
-        for image in images
-    ]

@@ -5,11 +5,10 @@ from numbers import Integral
 from typing import Literal, Self
 
 import numpy as np
-from joblib import Memory
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from skim import _nets as nets
 from skim._utils import own_random_state
@@ -72,9 +71,6 @@ class TabPFNEmbedder(PretrainedEmbedder):
         Controls the context and the randomness of TabPFN. Pass an int for
         reproducible results across multiple function calls.
 
-    memory : str, object with the joblib.Memory interface or None, default=None
-        Used to cache embeddings. By default, nothing is cached.
-
     device : str, default="auto"
         Any device of torch, or "auto" for a GPU if there is one.
 
@@ -104,10 +100,6 @@ class TabPFNEmbedder(PretrainedEmbedder):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during `fit`. Defined only when `X` has
         feature names that are all strings.
-
-    See Also
-    --------
-    ContrastiveEmbedder : Needs no pretrained network.
 
     Notes
     -----
@@ -150,7 +142,6 @@ class TabPFNEmbedder(PretrainedEmbedder):
         batch_size: int = 256,
         keep_weights: bool = False,
         random_state: int | np.random.RandomState | None = None,
-        memory: str | Memory | None = None,
         device: str = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -162,7 +153,6 @@ class TabPFNEmbedder(PretrainedEmbedder):
         self.batch_size = batch_size
         self.keep_weights = keep_weights
         self.random_state = random_state
-        self.memory = memory
         self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -185,7 +175,7 @@ class TabPFNEmbedder(PretrainedEmbedder):
             Fitted embedder.
         """
         least = {"ensure_min_samples": 2, "ensure_min_features": 2}
-        rows = self._validate(X, reset=True, **least)
+        rows = self._check_input(X, reset=True, **least)
         n_columns = rows.shape[1]
         if n_columns > MAX_COLUMNS:
             raise ValueError(
@@ -202,33 +192,15 @@ class TabPFNEmbedder(PretrainedEmbedder):
         self.context_ = rows[draw_context(values, self.max_context, random_state)]
         return self._fit_network(self.context_[:1])
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float32]:
-        """Embed rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to embed.
-
-        Returns
-        -------
-        embedding : ndarray of shape (n_samples, n_features_out) of float32
-            Embedded rows.
-        """
-        check_is_fitted(self)
-        return self._embed(self._validate(X, reset=False))
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
-    def _validate(self, X, **options):
-        dtype = [np.float64, np.float32]
-        return validate_data(
-            self, X, dtype=dtype, ensure_all_finite="allow-nan", **options
-        )
+    def _check_input(self, X, reset=False, **options):
+        options |= {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
+        return validate_data(self, X, reset=reset, **options)
 
     def _find(self):
         return find_regressor(self.model)
@@ -248,16 +220,9 @@ class TabPFNEmbedder(PretrainedEmbedder):
     def _run(self, X):
         return self._loaded.embed(np.delete(X / self._scale, self.target_, axis=1))
 
-    def _key(self, X):
-        return X, self.context_, self.target_, self._scale, self._seed, self.pooling
-
 
 def choose_target(target, X, names):
-    """Return the position of the column to predict.
-
-    `target` is that of the embedder. `names` lists the names of the columns; it is
-    empty if there are none.
-    """
+    """Return the position of the column to predict."""
     low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
     if target == "auto":
         known = np.isfinite(X)

@@ -4,16 +4,12 @@ import functools
 import json
 import os
 import reprlib
-from collections.abc import Sequence
 from numbers import Integral
 from typing import Literal
 
 import numpy as np
-from joblib import Memory
-from numpy.typing import ArrayLike, NDArray
 from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from skim import _nets as nets
 from skim.embedding._base import PretrainedEmbedder
@@ -22,6 +18,9 @@ from skim.embedding._checkpoints import find_checkpoint, load_transformer
 
 class TextEmbedder(PretrainedEmbedder):
     """Embed texts with a pretrained transformer.
+
+    Texts are a list, an array or a Series of strings, or a data frame of one column.
+    They may be empty, but not missing.
 
     Read more in the :doc:`user guide </embedding>`.
 
@@ -52,10 +51,6 @@ class TextEmbedder(PretrainedEmbedder):
     keep_weights : bool, default=False
         Whether pickles contain the checkpoint. If False, they are small, and the
         checkpoint must be available where they are loaded.
-
-    memory : str, object with the joblib.Memory interface or None, default=None
-        Used to cache embeddings, by the texts, the weights and the settings. By
-        default, nothing is cached.
 
     device : str, default="auto"
         Any device of torch, or "auto" for a GPU if there is one.
@@ -117,7 +112,6 @@ class TextEmbedder(PretrainedEmbedder):
         max_length: int | None = None,
         batch_size: int = 32,
         keep_weights: bool = False,
-        memory: str | Memory | None = None,
         device: str = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -128,31 +122,9 @@ class TextEmbedder(PretrainedEmbedder):
         self.max_length = max_length
         self.batch_size = batch_size
         self.keep_weights = keep_weights
-        self.memory = memory
         self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def transform(self, X: ArrayLike | Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts.
-
-        Parameters
-        ----------
-        X : list, array or Series of n_samples str, or a one-column data frame
-            Texts. They may be empty, but not missing.
-
-        Returns
-        -------
-        embedding : ndarray of shape (n_samples, n_features_out) of float32
-            Embedded texts.
-        """
-        check_is_fitted(self)
-        texts = as_texts(X)
-        order = np.argsort([len(text) for text in texts], kind="stable")[::-1]
-        embedded = self._embed([texts[row] for row in order])
-        embedding = np.empty_like(embedded)
-        embedding[order] = embedded
-        return normalize(embedding, copy=False) if self.normalize else embedding
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -163,6 +135,12 @@ class TextEmbedder(PretrainedEmbedder):
 
     def _check_input(self, X):
         return as_texts(X)
+
+    def _embed(self, texts):
+        order = np.argsort([len(text) for text in texts], kind="stable")[::-1]
+        embedding = np.empty((len(texts), self._n_features_out), np.float32)
+        embedding[order] = super()._embed([texts[row] for row in order])
+        return normalize(embedding, copy=False) if self.normalize else embedding
 
     def _find(self):
         return find_checkpoint(self.model, "text")
@@ -210,9 +188,6 @@ class TextEmbedder(PretrainedEmbedder):
             return hidden[:, 0].cpu().numpy()
         present = tokens["attention_mask"].unsqueeze(-1)
         return ((hidden * present).sum(1) / present.sum(1)).cpu().numpy()
-
-    def _key(self, texts):
-        return texts, self.pooling, self.max_length
 
 
 def as_texts(X):

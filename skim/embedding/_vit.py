@@ -3,25 +3,18 @@
 import copy
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from joblib import Memory
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from skim import _nets as nets
 from skim.embedding._base import PretrainedEmbedder
 from skim.embedding._checkpoints import find_checkpoint, load_transformer
-from skim.embedding._images import (
-    as_images,
-    digests,
-    read_image,
-    resize_and_normalise,
-)
+from skim.embedding._images import as_images, read_image, resize_and_normalise
 
 _IMAGENET_MEAN = (0.485, 0.456, 0.406)
 _IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -33,6 +26,9 @@ _REGISTERS = "register_tokens"
 
 class ViTEmbedder(PretrainedEmbedder):
     """Embed images with a pretrained vision transformer.
+
+    Images are an array of shape (n_samples, H, W) or (n_samples, H, W, C), of bytes or
+    of floats in [0, 1]; a list of arrays or Pillow images; or the paths of image files.
 
     Read more in the :doc:`user guide </embedding>`.
 
@@ -69,10 +65,6 @@ class ViTEmbedder(PretrainedEmbedder):
         Whether pickles contain the checkpoint. If False, they are small, and the
         checkpoint must be available where they are loaded. A torch module is always
         part of the pickle.
-
-    memory : str, object with the joblib.Memory interface or None, default=None
-        Used to cache embeddings, by the content of the images or files, the weights
-        and the settings. By default, nothing is cached.
 
     device : str, default="auto"
         Any device of torch, or "auto" for a GPU if there is one.
@@ -151,7 +143,6 @@ class ViTEmbedder(PretrainedEmbedder):
         image_std: ArrayLike = _IMAGENET_STD,
         batch_size: int = 32,
         keep_weights: bool = False,
-        memory: str | Memory | None = None,
         device: str = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -163,28 +154,9 @@ class ViTEmbedder(PretrainedEmbedder):
         self.image_std = image_std
         self.batch_size = batch_size
         self.keep_weights = keep_weights
-        self.memory = memory
         self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def transform(self, X: ArrayLike | Sequence[Any]) -> NDArray[np.float32]:
-        """Embed images.
-
-        Parameters
-        ----------
-        X : array, list or Series of n_samples images
-            An array of shape (n_samples, H, W) or (n_samples, H, W, C), of bytes or
-            of floats in [0, 1]; a list of arrays or Pillow images; or the paths of
-            image files.
-
-        Returns
-        -------
-        embedding : ndarray of shape (n_samples, n_features_out) of float32
-            Embedded images.
-        """
-        check_is_fitted(self)
-        return self._embed(as_images(X))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -250,21 +222,6 @@ class ViTEmbedder(PretrainedEmbedder):
                 f"(n, d, h, w); got {getattr(hidden, 'shape', type(hidden))}."
             )
         return hidden.float().cpu().numpy()
-
-    def _fingerprint(self):
-        if not callable(self.model):
-            return super()._fingerprint()
-        if not hasattr(self.model, "state_dict"):
-            raise ValueError(
-                "With memory, model must be a checkpoint or a torch module, so that "
-                f"its weights identify it; got {self.model!r}."
-            )
-        weights = self._loaded[0].state_dict().items()
-        return repr(self.model), {name: part.cpu().numpy() for name, part in weights}
-
-    def _key(self, images):
-        settings = self.pooling, self.image_size, self.image_mean, self.image_std
-        return digests(images), settings
 
 
 def _n_special_tokens(network):

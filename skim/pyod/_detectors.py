@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -9,18 +11,41 @@ from numpy.typing import ArrayLike, NDArray
 from pyod.models.base import BaseDetector
 from sklearn.utils.validation import check_is_fitted
 
-from skim import (
-    ALTBIDetector,
-    IMAutoencoderDetector,
-    NetworkDetector,
-    ODIMDetector,
-)
-from skim.pyod._parameters import documented, takes_parameters_of
+from skim import ALTBIDetector, IMAutoencoderDetector, NetworkDetector, ODIMDetector
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FITTED = ("detector_", "decision_scores_", "labels_", "threshold_")
+
+
+def documented(own, base, wrapped):
+    """Insert Parameters and Attributes into a docstring.
+
+    `base` describes the attributes and `contamination`, `wrapped` the other parameters.
+    """
+    contamination, attributes = _sections(base)
+    parameters, _ = _sections(wrapped)
+    entries = re.split(r"\n\n(?=\S)", parameters)
+    entries = [
+        contamination if entry.startswith("contamination :") else entry
+        for entry in entries
+    ]
+    text, examples, code = inspect.cleandoc(own).partition("Examples\n")
+    sections = [
+        text.rstrip(),
+        "Parameters\n----------\n" + "\n\n".join(entries),
+        f"Attributes\n----------\n{attributes}",
+        examples + code,
+    ]
+    return "\n\n".join(sections).rstrip() + "\n"
+
+
+def _sections(doc):
+    """Return the Parameters section, and the text from Attributes on."""
+    _, _, text = inspect.cleandoc(doc).partition("Parameters\n----------\n")
+    parameters, _, attributes = text.partition("\n\nAttributes\n----------\n")
+    return parameters, attributes
 
 
 class PyODIMDetector(BaseDetector):
@@ -61,8 +86,26 @@ class PyODIMDetector(BaseDetector):
 
     _detector_class: type[Any]
 
-    def __init__(self, *, contamination: float | Any, **params: Any):
-        params = self._detector_class(**params).get_params(deep=False)
+    def __init_subclass__(cls, *, of: type[Any]) -> None:
+        """Take signature and documentation of the parameters from a skim detector."""
+        super().__init_subclass__()
+        cls._detector_class = of
+        parameters = dict(inspect.signature(of.__init__).parameters)
+        contamination = parameters["contamination"]
+        parameters["contamination"] = contamination.replace(default=0.1)
+
+        def __init__(self, *args, **params):
+            super(cls, self).__init__(*args, **params)
+
+        __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [*parameters.values()]
+        )
+        cls.__init__ = __init__  # type: ignore[method-assign]
+        if cls.__doc__ is not None:  # not with python -OO
+            cls.__doc__ = documented(cls.__doc__, cls.__base__.__doc__, of.__doc__)
+
+    def __init__(self, *args: Any, contamination: float | Any = 0.1, **params: Any):
+        params = self._detector_class(*args, **params).get_params(deep=False)
         for name, value in params.items():
             setattr(self, name, value)
         super().__init__(contamination=contamination)
@@ -194,20 +237,13 @@ class PyODIMDetector(BaseDetector):
         return self.detector_.feature_names_in_
 
 
-@documented
-class ALTBI(PyODIMDetector):
+class ALTBI(PyODIMDetector, of=ALTBIDetector):
     """:class:`skim.ALTBIDetector` as a PyOD detector.
 
     An ensemble of small variational autoencoders is trained with a truncated loss.
     Rows that they reconstruct poorly are outliers.
 
     Read more in the :doc:`User Guide </pyod>`.
-
-    See Also
-    --------
-    skim.ALTBIDetector : The same detector for scikit-learn.
-    ODIM : Stops each member where its losses separate best.
-    IMAutoencoder : A plain autoencoder with one hidden layer.
 
     Examples
     --------
@@ -220,77 +256,25 @@ class ALTBI(PyODIMDetector):
     array([0, 1])
     """
 
-    _detector_class = ALTBIDetector
 
-    @takes_parameters_of(ALTBIDetector)
-    def __init__(self, *, contamination: float | Any = 0.1, **params: Any):
-        super().__init__(contamination=contamination, **params)
-
-
-@documented
-class ODIM(PyODIMDetector):
+class ODIM(PyODIMDetector, of=ODIMDetector):
     """:class:`skim.ODIMDetector` as a PyOD detector.
 
     An ensemble of small variational autoencoders is trained, each up to the update
     at which its losses separate best. Rows that they reconstruct poorly are outliers.
 
     Read more in the :doc:`User Guide </pyod>`.
-
-    See Also
-    --------
-    skim.ODIMDetector : The same detector for scikit-learn.
-    ALTBI : Trains with a truncated loss; usually more accurate.
-    IMAutoencoder : The same stopping rule on a plain autoencoder.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skim.pyod import ODIM
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.r_[rng.normal(size=(200, 3)), [[6.0, -6.0, 6.0]]]
-    >>> detector = ODIM(contamination=0.005, random_state=0).fit(X)
-    >>> detector.predict([[0.0, 0.0, 0.0], [6.0, -6.0, 6.0]])
-    array([0, 1])
     """
 
-    _detector_class = ODIMDetector
 
-    @takes_parameters_of(ODIMDetector)
-    def __init__(self, *, contamination: float | Any = 0.1, **params: Any):
-        super().__init__(contamination=contamination, **params)
-
-
-@documented
-class IMAutoencoder(PyODIMDetector):
+class IMAutoencoder(PyODIMDetector, of=IMAutoencoderDetector):
     """:class:`skim.IMAutoencoderDetector` as a PyOD detector.
 
     An ensemble of autoencoders with one hidden layer is trained, each up to the epoch
     at which its errors separate best. Rows that they reconstruct poorly are outliers.
 
     Read more in the :doc:`User Guide </pyod>`.
-
-    See Also
-    --------
-    skim.IMAutoencoderDetector : The same detector for scikit-learn.
-    ALTBI : Usually the more accurate choice.
-    ODIM : The same stopping rule on a variational autoencoder.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skim.pyod import IMAutoencoder
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.r_[rng.normal(size=(200, 3)), [[6.0, -6.0, 6.0]]]
-    >>> detector = IMAutoencoder(contamination=0.005, random_state=0).fit(X)
-    >>> detector.predict([[0.0, 0.0, 0.0], [6.0, -6.0, 6.0]])
-    array([0, 1])
     """
-
-    _detector_class = IMAutoencoderDetector
-
-    @takes_parameters_of(IMAutoencoderDetector)
-    def __init__(self, *, contamination: float | Any = 0.1, **params: Any):
-        super().__init__(contamination=contamination, **params)
 
     @classmethod
     def theorem(cls, *, contamination: float | Any = 0.1, **params: Any) -> Self:
@@ -313,19 +297,13 @@ class IMAutoencoder(PyODIMDetector):
         return cls._like(cls._detector_class.theorem(**params), contamination)
 
 
-@documented
-class Network(PyODIMDetector):
+class Network(PyODIMDetector, of=NetworkDetector):
     """:class:`skim.NetworkDetector` as a PyOD detector.
 
     An ensemble of torch modules, built-in ones or your own, is trained with a truncated
     loss. Rows with a large loss are outliers.
 
     Read more in the :doc:`User Guide </pyod>`.
-
-    See Also
-    --------
-    skim.NetworkDetector : The same detector for scikit-learn.
-    ALTBI : The same with a variational autoencoder; much faster.
 
     Examples
     --------
@@ -337,11 +315,3 @@ class Network(PyODIMDetector):
     >>> detector.predict([[0.0, 0.0, 0.0], [6.0, -6.0, 6.0]])
     array([0, 1])
     """
-
-    _detector_class = NetworkDetector
-
-    @takes_parameters_of(NetworkDetector)
-    def __init__(
-        self, network="flow", *, contamination: float | Any = 0.1, **params: Any
-    ):
-        super().__init__(network=network, contamination=contamination, **params)

@@ -128,7 +128,7 @@ def estimate_geometry(
         sample = rows[_draw(rng, len(rows), max_samples)]
     strength = np.full(max_clusters, np.nan)
     if n_clusters == "auto":
-        strength = prediction_strength(sample, max_clusters, rng)
+        strength = _prediction_strength(sample, max_clusters, rng)
         n_clusters = int(np.flatnonzero(strength >= GOOD_STRENGTH)[-1]) + 1
     else:
         most = len(sample) // 2  # the size of a subsample
@@ -139,23 +139,21 @@ def estimate_geometry(
     for _ in range(n_resamples):
         half = sample[_draw(rng, len(sample), len(sample) // 2)]
         again = _geometry_of(rows, *_trimmed_kmeans(half, n_clusters, rng))
-        values.append(again)
+        values.append([getattr(again, name) for name in QUANTITIES])
         scores.append(
             adjusted_rand_score(geometry.clusters[inliers], again.clusters[inliers])
         )
+    ends = np.quantile(values, [0.05, 0.95], axis=0, method="nearest").T.tolist()
     return GeometryEstimate(
         geometry=geometry,
         prediction_strength=strength,
         stability=float(np.mean(scores)) if len(geometry.centers) > 1 else np.nan,
-        intervals={name: _interval(values, name) for name in QUANTITIES},
+        intervals=dict(zip(QUANTITIES, map(tuple, ends), strict=True)),
     )
 
 
-def prediction_strength(X, max_clusters, rng, n_splits=5):
-    """Measure how well clusters of one half of the rows predict those of the other.
-
-    Returns an array of shape (max_clusters,), for 1, 2, ... clusters; the first is 1.
-    """
+def _prediction_strength(X, max_clusters, rng, n_splits=5):
+    """Return how well 1, 2, ... clusters of one half of the rows predict the other."""
     strengths = np.zeros((n_splits, max_clusters))
     strengths[:, 0] = 1.0
     for split in range(n_splits):
@@ -211,12 +209,6 @@ def _geometry_of(X, centers, reach):
     if len(present) < len(centers):
         return _geometry_of(X, centers[present], reach)
     return cluster_geometry(X, clusters, is_outlier, centers=centers)
-
-
-def _interval(geometries, name):
-    values = [getattr(geometry, name) for geometry in geometries]
-    low, high = np.quantile(values, [0.05, 0.95], method="nearest")
-    return float(low), float(high)
 
 
 def _draw(rng, n, size):

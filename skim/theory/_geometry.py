@@ -128,8 +128,13 @@ def cluster_geometry(
     is_outlier = _mask(outliers, len(X))
     labels, places = _places(clusters, is_outlier)
     if centers is None:
-        inliers = [X[(places == k) & ~is_outlier] for k in range(len(labels))]
-        centers = np.stack([*map(_mean, inliers, labels)])
+        own = [(places == k) & ~is_outlier for k in range(len(labels))]
+        for label, rows in zip(labels, own, strict=True):
+            if not rows.any():
+                raise ValueError(
+                    f"Cluster {label} has no inliers: pass its centre in centers."
+                )
+        centers = np.stack([X[rows].mean(axis=0) for rows in own])
     centers = check_floats(centers)
     if centers.shape != (len(labels), X.shape[1]):
         raise ValueError(
@@ -187,9 +192,3 @@ def _places(clusters, is_outlier):
     all_places = np.full(len(clusters), NO_CLUSTER)
     all_places[~unassigned] = places
     return labels, all_places
-
-
-def _mean(inliers, label):
-    if len(inliers) == 0:
-        raise ValueError(f"Cluster {label} has no inliers: pass its centre in centers.")
-    return inliers.mean(axis=0)

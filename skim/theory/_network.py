@@ -1,7 +1,7 @@
 """The one-hidden-layer autoencoder of the theorem, and its Jacobian."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,19 +10,9 @@ from sklearn.utils import check_consistent_length
 
 from skim.theory._geometry import check_floats
 
-ActivationName = Literal["tanh", "sigmoid", "relu", "identity"]
-
 
 class Activation(NamedTuple):
-    """An activation function and the bounds of its derivatives.
-
-    Attributes
-    ----------
-    value, slope : callable
-        The function and its derivative, elementwise.
-    max_slope, max_curvature : float
-        Bounds B1 and B2 of the first and second derivative in absolute value.
-    """
+    """An activation, its derivative, and the bounds B1 and B2 of two derivatives."""
 
     value: Callable
     slope: Callable
@@ -41,32 +31,25 @@ ACTIVATIONS = {
 }
 
 
-def activation_of(name):
-    """Return the activation of that name."""
-    if name not in ACTIVATIONS:
-        known = ", ".join(map(repr, ACTIVATIONS))
-        raise ValueError(f"activation must be one of {known}, got {name!r}.")
-    return ACTIVATIONS[name]
-
-
 def check_network(
-    W: ArrayLike, A: ArrayLike, n_features: int
+    W: ArrayLike, A: ArrayLike, n_features: int, activation: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weights as arrays, after a check of their shapes."""
-    W = check_floats(W)
-    A = check_floats(A)
-    n_hidden = len(W)
-    if W.shape != (n_hidden, n_features) or A.shape != (n_features, n_hidden):
+    """Return the weights as arrays, after a check of shapes and activation."""
+    W, A = check_floats(W), check_floats(A)
+    if W.shape[1] != n_features or A.shape != W.shape[::-1]:
         raise ValueError(
             f"W has shape {W.shape} and A has shape {A.shape}, but with {n_features} "
             f"features and H hidden units they must be (H, {n_features}) and "
             f"({n_features}, H)."
         )
+    if activation not in ACTIVATIONS:
+        known = ", ".join(map(repr, ACTIVATIONS))
+        raise ValueError(f"activation must be one of {known}, got {activation!r}.")
     return W, A
 
 
 def reconstruct(
-    W: ArrayLike, A: ArrayLike, X: ArrayLike, activation: ActivationName = "tanh"
+    W: ArrayLike, A: ArrayLike, X: ArrayLike, activation: str = "tanh"
 ) -> NDArray[np.float64]:
     r"""Apply the autoencoder :math:`F_W(x) = A \phi(W x)` to rows.
 
@@ -87,25 +70,19 @@ def reconstruct(
         The reconstructed rows.
     """
     X = check_floats(X)
-    W, A = check_network(W, A, X.shape[1])
-    return activation_of(activation).value(X @ W.T) @ A.T
+    W, A = check_network(W, A, X.shape[1], activation)
+    return ACTIVATIONS[activation].value(X @ W.T) @ A.T
 
 
 def jacobian(
-    W: ArrayLike, A: ArrayLike, X: ArrayLike, activation: ActivationName = "tanh"
+    W: ArrayLike, A: ArrayLike, X: ArrayLike, activation: str = "tanh"
 ) -> NDArray[np.float64]:
     r"""Compute the Jacobian of the stacked outputs in the weights of the encoder.
 
     Parameters
     ----------
-    W : array-like of shape (n_hidden, n_features)
-        Weights of the encoder.
-    A : array-like of shape (n_features, n_hidden)
-        Weights of the decoder.
-    X : array-like of shape (n_samples, n_features)
-        The data.
-    activation : {"tanh", "sigmoid", "relu", "identity"}, default="tanh"
-        The activation function :math:`\phi`.
+    W, A, X, activation
+        As in :func:`reconstruct`.
 
     Returns
     -------
@@ -114,10 +91,9 @@ def jacobian(
         F_W(x_i)_a / \partial W_{hb} = A_{ah} \phi'(w_h^\top x_i) x_{ib}`.
     """
     X = check_floats(X)
-    W, A = check_network(W, A, X.shape[1])
-    slopes = activation_of(activation).slope(X @ W.T)
-    blocks = np.einsum("ah,ih,ib->iahb", A, slopes, X)
-    return blocks.reshape(X.size, W.size)
+    W, A = check_network(W, A, X.shape[1], activation)
+    slopes = ACTIVATIONS[activation].slope(X @ W.T)
+    return np.einsum("ah,ih,ib->iahb", A, slopes, X).reshape(X.size, W.size)
 
 
 def project_on_clusters(V: ArrayLike, clusters: ArrayLike) -> NDArray[np.float64]:

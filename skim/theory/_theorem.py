@@ -2,22 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import lambertw
-from sklearn.utils import check_scalar
 
 from skim.theory._geometry import ClusterGeometry, check_floats, cluster_geometry
-from skim.theory._network import (
-    ActivationName,
-    activation_of,
-    check_network,
-    jacobian,
-    reconstruct,
-)
+from skim.theory._network import ACTIVATIONS, check_network, jacobian, reconstruct
 
 N_RADII = 400  # candidates of radius="auto"
 
@@ -107,16 +99,9 @@ class TheoremQuantities:
     def T_star(self, nu: float | None = None) -> float:
         r"""Return the iteration at which the centres have been learned.
 
-        Parameters
-        ----------
-        nu : float, default=None
-            Tolerated error; by default :attr:`nu`.
-
-        Returns
-        -------
-        T_star : int or inf
-            :math:`\lceil 2 / (\eta \alpha^2) \log_+(\hat R_0 / \nu) \rceil`. Infinite
-            if the network may never learn them.
+        This is :math:`\lceil 2 / (\eta \alpha^2) \log_+(\hat R_0 / \nu) \rceil` for the
+        tolerated error `nu`, by default :attr:`nu`; infinite if the network may never
+        learn them.
         """
         nu = self.nu if nu is None else nu
         ratio = _ratio(self.R0_hat, nu)
@@ -128,15 +113,7 @@ class TheoremQuantities:
     def Delta_path(self, T: float) -> float:
         r"""Bound the distance between training on the data and on the centres.
 
-        Parameters
-        ----------
-        T : int
-            Number of iterations.
-
-        Returns
-        -------
-        Delta_path : float
-            :math:`\eta \gamma T \exp(\eta \kappa T)`.
+        After T iterations, it is :math:`\eta \gamma T \exp(\eta \kappa T)`.
         """
         if T < 0:
             raise ValueError(f"T must be at least 0, got {T}.")
@@ -150,35 +127,18 @@ class TheoremQuantities:
     def zeta(self, T: float) -> float:
         r"""Bound the distance of the outputs from those of training on the centres.
 
-        Parameters
-        ----------
-        T : int
-            Number of iterations.
-
-        Returns
-        -------
-        zeta : float
-            :math:`\zeta_T = \Delta_f + \beta \Delta_{path}(T)`.
+        After T iterations, it is :math:`\zeta_T = \Delta_f + \beta \Delta_{path}(T)`.
         """
         return self.Delta_f + self.beta * self.Delta_path(T)
 
     def conditions(self, T: float) -> dict[str, bool]:
-        r"""Check the conditions of the theorem.
+        r"""Tell which conditions of the theorem hold after T iterations.
 
-        Parameters
-        ----------
-        T : int
-            Number of iterations.
-
-        Returns
-        -------
-        conditions : dict of str to bool
-            "jacobian": :math:`\alpha > 0`; "radius":
-            :math:`R_{loc} \ge 2 \beta \hat R_0 / \alpha^2`; "learning_rate":
-            :math:`0 < \eta \le` :attr:`max_learning_rate`; "long_enough":
-            :math:`T \ge T_\star(\nu)`; "path": :math:`\Delta_{path}(T) \le R_{loc} -
-            2 \beta \hat R_0 / \alpha^2`; "delta":
-            :math:`\delta > 2 \zeta_T + 4 \nu`.
+        "jacobian": :math:`\alpha > 0`; "radius":
+        :math:`R_{loc} \ge 2 \beta \hat R_0 / \alpha^2`; "learning_rate":
+        :math:`0 < \eta \le` :attr:`max_learning_rate`; "long_enough":
+        :math:`T \ge T_\star(\nu)`; "path": :math:`\Delta_{path}(T) \le R_{loc} -
+        2 \beta \hat R_0 / \alpha^2`; "delta": :math:`\delta > 2 \zeta_T + 4 \nu`.
         """
         return {
             "jacobian": self.alpha > 0,
@@ -192,11 +152,7 @@ class TheoremQuantities:
     def largest_T(self) -> float | None:
         """Return the last iteration that the theorem covers.
 
-        Returns
-        -------
-        T : int, inf or None
-            None if no iteration meets all conditions, infinity if all from `T_star`
-            on do.
+        None if no iteration meets all conditions, infinity if all from `T_star` on do.
         """
         if self.learning_rate <= 0 or self.T_star() == math.inf:
             return None
@@ -221,7 +177,7 @@ def theorem_quantities(
     clusters: ArrayLike,
     outliers: ArrayLike | None,
     *,
-    activation: ActivationName = "tanh",
+    activation: Literal["tanh", "sigmoid", "relu", "identity"] = "tanh",
     radius: float | Literal["auto"] = "auto",
     learning_rate: float | Literal["auto"] = "auto",
 ) -> TheoremQuantities:
@@ -274,14 +230,13 @@ def theorem_quantities(
     True
     """
     X = check_floats(X)
-    W, A = check_network(W, A, X.shape[1])
+    W, A = check_network(W, A, X.shape[1], activation)
     geometry = cluster_geometry(X, clusters, outliers)
     bounds = _Bounds(W, A, geometry, activation)
     if radius == "auto":
         candidates = [bounds.quantities(r, learning_rate) for r in bounds.radii()]
         return max(candidates, key=_reach)
-    check_scalar(radius, "radius", Real, min_val=0)
-    if math.isnan(radius):
+    if not radius >= 0:
         raise ValueError(f"radius must be a number of at least 0, got {radius}.")
     return bounds.quantities(float(radius), learning_rate)
 
@@ -290,7 +245,7 @@ class _Bounds:
     """Bounds of the network that do not depend on the radius."""
 
     def __init__(self, W, A, geometry, activation):
-        phi = activation_of(activation)
+        phi = ACTIVATIONS[activation]
         self.geometry = geometry
         self.slope, self.curvature = phi.max_slope, phi.max_curvature
         centers = geometry.centers
@@ -307,11 +262,8 @@ class _Bounds:
         squares = geometry.sizes @ np.square(errors).sum(axis=1)
         self.R0_tilde = math.sqrt(squares)
         n, rho = len(geometry.clusters), float(geometry.rho.max())
-        self.R0_hat = (
-            self.R0_tilde
-            + math.sqrt(n) * geometry.eps_c
-            + math.sqrt(rho * n) * geometry.eps_o
-        )
+        self.R0_hat = self.R0_tilde + math.sqrt(n) * geometry.eps_c
+        self.R0_hat += math.sqrt(rho * n) * geometry.eps_o
 
     def radii(self):
         """Return the candidates of ``radius="auto"``."""
@@ -342,14 +294,8 @@ class _Bounds:
         )
         if learning_rate == "auto":
             learning_rate = steepest
-        else:
-            check_scalar(
-                learning_rate,
-                "learning_rate",
-                Real,
-                min_val=0,
-                include_boundaries="neither",
-            )
+        elif not learning_rate > 0:
+            raise ValueError(f"learning_rate must be positive, got {learning_rate}.")
         return TheoremQuantities(
             geometry=geometry,
             radius=float(radius),

@@ -1,7 +1,6 @@
 """Detectors that behave in ways the benchmark has to cope with."""
 
 import os
-import time
 
 import numpy as np
 import torch
@@ -28,11 +27,6 @@ class Busy(Good):
     def misbehave(self):
         while True:
             pass
-
-
-class Asleep(Good):
-    def misbehave(self):
-        time.sleep(1000)
 
 
 class Crashing(Good):

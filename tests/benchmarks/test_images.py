@@ -3,19 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from benchmarks.images import select
 from tests.benchmarks.commands import run_command, run_twice
-
-
-def test_pixels_are_scaled_and_reduced():
-    rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(10), 200)
-    pixels = rng.integers(0, 256, (2000, 12, 12), dtype=np.uint8)
-    X, y = select(pixels, labels, 0, seed=0)
-    assert X.shape == (len(y), 128)
-    small, _ = select(pixels[:, :4, :4], labels, 0, seed=0)
-    assert small.shape == (len(y), 16)
-    assert 0.9 < small.max() <= 1
 
 
 def test_the_command_resumes_and_summarises(tmp_path, short_training):

@@ -59,7 +59,7 @@ def test_the_command_measures_all_parts_once(tmp_path, monkeypatch):
     monkeypatch.setattr(
         measures,
         "ALTBIDetector",
-        lambda **params: ALTBIDetector(n_estimators=2, epochs=20, **params),
+        lambda **params: ALTBIDetector(n_estimators=1, epochs=15, **params),
     )
     monkeypatch.setenv("SKIM_DATA_HOME", str(tmp_path))
     output = tmp_path / "out"

@@ -31,17 +31,6 @@ def test_both_halves_have_outliers_and_one_is_asked_about(exam):
     assert exam.rounds() == [10, 15, 20, 35, 50, 75, 100]
 
 
-def test_only_the_other_half_is_scored(exam):
-    scores = np.where(exam.may_ask, ~exam.is_outlier, exam.is_outlier).astype(float)
-    rows = exam.at_random[:4]
-    share = exam.is_outlier[rows].mean()
-    (line, *_) = exam.results("mine", lambda size: (rows, scores, 0.5))
-    flagged = exam.is_outlier[~exam.may_ask].mean()
-    assert line == ("mine", "10", 4, 1.0, 1.0, 1.0, flagged, share)
-    (line, *_) = exam.results("mine", lambda size: (rows, scores, None))
-    assert np.isnan(line[5:7]).all()
-
-
 def test_all_methods_ask_about_one_half_only(exam, quick, monkeypatch):
     asked = []
     results = Exam.results
@@ -63,3 +52,14 @@ def test_the_command_resumes_where_it_stopped(own_data, tmp_path, quick):
     command = ["labels", "--data", own_data[0], "--seeds", 1, "--group", "networks"]
     assert "forest + score" in run_twice(*command, output=output)
     assert output.read_text().count("IMBoost (random)") == 5
+
+
+def test_only_the_other_half_is_scored(exam):
+    scores = np.where(exam.may_ask, ~exam.is_outlier, exam.is_outlier).astype(float)
+    rows = exam.at_random[:4]
+    share = exam.is_outlier[rows].mean()
+    (line, *_) = exam.results("mine", lambda size: (rows, scores, 0.5))
+    flagged = exam.is_outlier[~exam.may_ask].mean()
+    assert line == ("mine", "10", 4, 1.0, 1.0, 1.0, flagged, share)
+    (line, *_) = exam.results("mine", lambda size: (rows, scores, None))
+    assert np.isnan(line[5:7]).all()

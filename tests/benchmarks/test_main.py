@@ -6,20 +6,22 @@ import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import PYPROJECT, STUDIES, extra_of
+from benchmarks.__main__ import EXTRAS, STUDIES
 from tests.benchmarks.commands import run_command
 
-EXTRAS = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MODULES = {"pillow": "PIL", "beautifulsoup4": "bs4", "scikit-learn": "sklearn"}
-# Runs commands, given as JSON, as if some modules were not installed.
+# Runs rounds of commands, each as if some modules were not installed.
 WITHOUT = """
 import json, sys
 from importlib.machinery import PathFinder
 
-hidden, commands, before = json.loads(sys.argv[1])
+hidden = set()
 
 class Finder(PathFinder):
     @classmethod
@@ -28,23 +30,30 @@ class Finder(PathFinder):
             return super().find_spec(name, path, target)
 
 sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
+for names, commands, before in json.loads(sys.argv[1]):
+    hidden = set(names)
+    from typer.testing import CliRunner
+    from benchmarks.__main__ import app
 
-from typer.testing import CliRunner
-from benchmarks.__main__ import app
-
-exec(before)
-for command in commands:
-    result = CliRunner().invoke(app, command)
-    print(json.dumps([result.exit_code, result.output]))
+    exec(before)
+    for command in commands:
+        result = CliRunner().invoke(app, command)
+        print(json.dumps([result.exit_code, result.output]))
+"""
+QUICK = """
+from benchmarks import demo
+demo.DATA = {"wine": demo.DATA["wine"]}
+demo.CONTENDERS = {"ALTBIDetector": "ALTBI", "PyOD ECOD": "ECOD"}
 """
 
 
 def modules_of(*extras):
     """Return the top-level modules that extras install, by the project's file."""
     found = set()
-    for requirement in (each for extra in extras for each in EXTRAS[extra]):
+    every = PROJECT["optional-dependencies"]
+    for requirement in (each for extra in extras for each in every[extra]):
         name, others = re.match(r"([\w-]+)(?:\[([\w,]+)\])?", requirement).groups()
-        if name == "skim-od":
+        if name == PROJECT["name"]:
             found |= modules_of(*others.split(","))
         else:
             found.add(MODULES.get(name, name))
@@ -52,90 +61,72 @@ def modules_of(*extras):
     return found | {brought[name] for name in found & brought.keys()}
 
 
-def run_with(present, *commands, before=""):
-    """Run commands without the optional modules, but for some; return their ends.
-
-    `before` is code to run first.
-    """
-    hidden = sorted(modules_of(*EXTRAS) - set(present))
+@pytest.fixture(scope="module")
+def without(tmp_path_factory):
+    """Ends of commands: without extras, with those of `make demo`, with bench."""
+    folder = tmp_path_factory.mktemp("without")
+    makefile = (ROOT / "Makefile").read_text()
+    rule = re.search(r"\ndemo: (\S+)(?s:.*)\n\1:.*\n.*'\.\[([\w,]+)\]'", makefile)
+    helps = [[name, "--help"] for name in STUDIES]
+    demo = ["demo", "--picture", str(folder / "demo.png")]
+    scale = ["scale", "--step", "parquet", "--output", str(folder / "results.csv")]
+    rounds = {
+        "nothing": ({"typer", "rich"}, [["--help"], *helps], ""),
+        "no pyod": (modules_of(*rule[2].split(",")) - {"pyod"}, [demo], QUICK),
+        "demo": (modules_of(*rule[2].split(",")), [demo], QUICK),
+        "bench": (modules_of("bench"), [*helps, scale], ""),
+    }
+    every = modules_of(*PROJECT["optional-dependencies"])
+    plan = [(sorted(every - kept), *rest) for kept, *rest in rounds.values()]
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, json.dumps([hidden, commands, before])],
+        [sys.executable, "-c", WITHOUT, json.dumps(plan)],
         capture_output=True,
         check=True,
         text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    ends = iter(map(json.loads, done.stdout.splitlines()))
+    return {
+        name: [next(ends) for _ in commands]
+        for name, (_, commands, _) in rounds.items()
+    } | {"picture": folder / "demo.png"}
 
 
-def test_the_studies_are_listed_without_any_of_their_packages():
-    ((code, text),) = run_with({"typer", "rich"}, ["--help"])
+def test_studies_are_listed_and_name_the_packages_they_miss(without):
+    (code, text), *helps = without["nothing"]
     assert code == 0
     assert all(f" {name} " in text for name in STUDIES)
-
-
-def test_a_study_needs_bench_to_be_imported_or_says_what_it_needs():
-    commands = [[name, "--help"] for name in STUDIES]
-    for command, (code, text) in zip(
-        commands, run_with(modules_of("bench"), *commands), strict=True
-    ):
-        assert code == 0, f"{command}: {text}"
-    for command, (code, text) in zip(
-        commands, run_with({"typer", "rich"}, *commands), strict=True
-    ):
+    for code, text in helps:
         missing = re.fullmatch(
             r"No module named '(\w+).*': pip install 'skim-od\[bench\]'\n", text
         )
-        assert code == 0 or missing[1] in modules_of("bench"), f"{command}: {text}"
+        assert code == 0 or missing[1] in modules_of("bench"), text
 
 
-def test_the_demo_needs_what_make_demo_installs(tmp_path):
-    makefile = PYPROJECT.with_name("Makefile").read_text()
-    rule = re.search(r"\ndemo: (\S+)(?s:.*)\n\1:.*\n.*'\.\[([\w,]+)\]'", makefile)
-    present = modules_of(*rule[2].split(","))
-    picture = tmp_path / "demo.png"
-    command = ["demo", "--picture", str(picture)]
-    quick = "from benchmarks import demo; demo.DATA = {'wine': demo.DATA['wine']}"
-    ((code, text),) = run_with(present - {"pyod"}, command, before=quick)
-    assert code == 1
-    assert not picture.exists()
-    assert text.endswith("No module named 'pyod': pip install 'skim-od[bench]'\n")
-    ((code, text),) = run_with(present, command, before=quick)
-    assert code == 0, text
-    assert "PyOD AutoEncoder" in text
-    assert picture.stat().st_size > 10_000
-
-
-def test_a_package_that_is_missing_when_a_study_runs_is_named(tmp_path):
-    output = str(tmp_path / "results.csv")
-    command = ["scale", "--step", "parquet", "--output", output]
-    ((code, text),) = run_with(modules_of("bench"), command)
+def test_studies_need_no_more_than_bench_to_be_imported(without):
+    *helps, (code, text) = without["bench"]
+    assert [end for end in helps if end[0] != 0] == []
     assert code == 1
     assert text == "No module named 'distributed': pip install 'skim-od[dask]'\n"
 
 
-@pytest.mark.parametrize(
-    ("module", "extra"),
-    [
-        ("dask", "dask"),
-        ("distributed", "dask"),
-        ("pyod", "bench"),
-        ("pyarrow", "bench"),
-        ("xgboost", "rivals"),
-        ("PIL", "vit"),
-        ("transformers", "vit"),
-        ("tabpfn", "tabpfn"),
-        ("vega_datasets", "tables"),
-        ("playwright", "browser"),
-        ("colour", None),
-    ],
-)
-def test_the_extra_that_has_a_package_is_named(module, extra):
-    assert extra_of(module) == extra
+def test_the_demo_needs_what_make_demo_installs(without):
+    ((code, text),) = without["no pyod"]
+    assert code == 1
+    assert text.endswith("No module named 'pyod': pip install 'skim-od[bench]'\n")
+    ((code, text),) = without["demo"]
+    assert code == 0, text
+    assert "PyOD ECOD" in text
+    assert without["picture"].stat().st_size > 10_000
+
+
+def test_extras_have_the_packages_they_are_named_for():
+    for module, extra in EXTRAS.items():
+        assert module in modules_of(extra), module
 
 
 def test_commands_in_the_documentation_exist():
-    root = PYPROJECT.parent
+    root = ROOT
     texts = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md"]
     texts += [
         root / "Makefile",

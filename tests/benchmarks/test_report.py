@@ -91,18 +91,6 @@ def test_a_table_that_was_hardly_begun_is_left_out(records):
     assert summary.averages.set_index("detector").loc["IForest", "complete"]
 
 
-def test_running_out_of_time_counts_as_the_limit_of_all_threads():
-    rows = made_up({"ALTBI": 0.9, "VAE": 0.8}, seeds=[0])
-    for row in rows:
-        row["threads"] = 4
-        if row["detector"] == "VAE" and row["file"] != "wine":
-            row |= {"status": "timeout", "error": "late"}
-            del row["cpu_seconds"]
-    summary = Summary(rows)
-    assert summary.seconds("VAE")["cardio"] == 2400
-    assert summary.averages.set_index("detector").loc["VAE", "median_seconds"] == 2400
-
-
 def test_an_unknown_reference_gets_the_nearest(records, tmp_path):
     write(records, tmp_path / "results.jsonl")
     told = run_command("report", tmp_path, "--reference", "IForst", exit_code=2)

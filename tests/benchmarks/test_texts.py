@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import benchmarks.texts as study
-from benchmarks.texts import TOPICS, clean, load_fortunes, words
+from benchmarks.texts import TOPICS, clean, load_fortunes
 from tests.benchmarks.commands import run_command, run_twice
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -44,14 +44,6 @@ def test_short_and_repeated_texts_are_dropped(folder, monkeypatch):
     monkeypatch.setattr(study, "MAX_TEXTS", 10)
     few, _ = load_fortunes(folder)
     assert few[1:11] == texts[1 : 1 + N_TEXTS : 4]
-
-
-def test_words_that_texts_share_bring_them_together():
-    texts = ["red green blue", "red green", "one two three", "two three"] * 5
-    X = words(texts, seed=0)
-    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    assert unit[0] @ unit[1] > 0.7
-    assert abs(unit[0] @ unit[2]) < 0.1
 
 
 def test_the_command_embeds_once_and_resumes(

@@ -11,12 +11,7 @@ import pytest
 import torch
 import transformers
 
-from skim.embedding import (
-    ContrastiveEmbedder,
-    TabPFNEmbedder,
-    TextEmbedder,
-    ViTEmbedder,
-)
+from skim.embedding import TabPFNEmbedder, TextEmbedder, ViTEmbedder
 from tests.embedding.tabpfn_checkpoints import save_tiny_checkpoint
 
 WORDS = ["paid", "in", "full", "by", "card", "the", "cat", "sat", "on", "mat"]
@@ -112,17 +107,20 @@ def rows():
 def arguments(regressor, text_folder, vit_folder):
     """Arguments that make each embedder quick and deterministic."""
     return {
-        ContrastiveEmbedder: {"n_updates": 20, "random_state": 0},
         TabPFNEmbedder: {"model": regressor, "max_context": 50, "random_state": 0},
         TextEmbedder: {"model": text_folder},
         ViTEmbedder: {"model": vit_folder},
     }
 
 
-PRETRAINED = [TabPFNEmbedder, TextEmbedder, ViTEmbedder]
-
-
-def _case(cls, request):
+@pytest.fixture(
+    scope="session",
+    params=[TabPFNEmbedder, TextEmbedder, ViTEmbedder],
+    ids=lambda cls: cls.__name__,
+)
+def case(request):
+    """An embedder, its input and its output."""
+    cls = request.param
     inputs = {TextEmbedder: "texts", ViTEmbedder: "images"}
     X = request.getfixturevalue(inputs.get(cls, "rows"))
     own = request.getfixturevalue("arguments")[cls]
@@ -134,19 +132,3 @@ def _case(cls, request):
     return SimpleNamespace(
         cls=cls, X=X, make=make, fitted=fitted, expected=fitted.transform(X)
     )
-
-
-@pytest.fixture(
-    scope="session",
-    params=[ContrastiveEmbedder, *PRETRAINED],
-    ids=lambda cls: cls.__name__,
-)
-def case(request):
-    """An embedder, its input and its output."""
-    return _case(request.param, request)
-
-
-@pytest.fixture(scope="session", params=PRETRAINED, ids=lambda cls: cls.__name__)
-def pretrained(request):
-    """Likewise, of those with a checkpoint."""
-    return _case(request.param, request)

@@ -20,14 +20,10 @@ import torch
 import transformers
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skim import ALTBIDetector
 from skim.embedding import (
-    ContrastiveEmbedder,
     MissingWeightsError,
     TabPFNEmbedder,
     TextEmbedder,
@@ -52,7 +48,7 @@ CHECKS = [
 ]
 
 
-@parametrize_with_checks([ContrastiveEmbedder(), TabPFNEmbedder()])
+@parametrize_with_checks([TabPFNEmbedder()])
 def test_scikit_learn_contract(estimator, check, arguments):
     check(estimator.set_params(**arguments[type(estimator)]))
 
@@ -66,7 +62,7 @@ def test_scikit_learn_contract_beside_the_data(cls, check, arguments):
 def test_embedders_are_constructed_without_their_heavy_dependencies():
     code = (
         "import sys; from skim import embedding as e;"
-        "e.ContrastiveEmbedder(), e.TabPFNEmbedder();"
+        "e.TabPFNEmbedder();"
         "e.TextEmbedder(), e.ViTEmbedder();"
         "assert not {'PIL', 'tabpfn', 'torch', 'transformers'} & set(sys.modules)"
     )
@@ -105,14 +101,6 @@ def test_local_checkpoints_need_no_network_no_torchvision_and_print_nothing(
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-# All embedders --------------------------------------------------------------------
-
-
-def test_unfitted_embedder_says_so(case):
-    with pytest.raises(NotFittedError):
-        case.cls().transform(case.X)
-
-
 def test_nothing_is_printed_and_no_global_state_is_touched(case, capfd, monkeypatch):
     monkeypatch.setattr(logging.getLogger("tabpfn"), "level", logging.ERROR)
     before = global_state()
@@ -146,35 +134,19 @@ def test_embedding_of_a_row_does_not_depend_on_its_batch(case):
     shuffled = case.fitted.transform([case.X[row] for row in order])
     one_by_one = [case.fitted.transform([row])[0] for row in case.X]
     # Padding and the kernels for a batch of one round differently.
-    atol = 1e-6 if case.cls in (TextEmbedder, ViTEmbedder) else 0
+    atol = 0 if case.cls is TabPFNEmbedder else 1e-6
     assert_allclose(shuffled, case.expected[order], rtol=0, atol=atol)
     assert_allclose(one_by_one, case.expected, rtol=0, atol=atol)
 
 
-@pytest.mark.parametrize("cls", [ContrastiveEmbedder, TabPFNEmbedder])
-def test_seed_determines_the_embedding(cls, rows, arguments):
+def test_seed_determines_the_embedding(rows, arguments):
+    settings = arguments[TabPFNEmbedder]
     first, again, other = (
-        cls(**arguments[cls] | {"random_state": seed}).fit_transform(rows)
+        TabPFNEmbedder(**settings | {"random_state": seed}).fit_transform(rows)
         for seed in (0, 0, 1)
     )
     assert_array_equal(again, first)
     assert np.abs(other - first).max() > 1e-4
-
-
-def test_embedding_does_not_depend_on_the_mode_of_torch(case):
-    with torch.inference_mode():
-        fitted = case.make().fit(case.X)
-    assert_array_equal(fitted.transform(case.X), case.expected)
-    with torch.no_grad():
-        assert_array_equal(case.make().fit_transform(case.X), case.expected)
-
-
-def test_pipeline_with_a_detector(case):
-    X = [case.X[row % len(case.X)] for row in range(60)]
-    detector = ALTBIDetector(epochs=5, random_state=0)
-    scores = make_pipeline(case.make(), detector).fit(X).score_samples(X)
-    assert scores.shape == (60,)
-    assert len(np.unique(scores)) > 1
 
 
 def test_copies_give_the_same(case):
@@ -190,13 +162,10 @@ def test_copies_give_the_same(case):
         assert_array_equal(again.transform(case.X), case.expected)
 
 
-# Embedders with a checkpoint ------------------------------------------------------
-
-
 @pytest.fixture
-def own_model(tmp_path, pretrained):
+def own_model(tmp_path, case):
     """A checkpoint that tests may damage."""
-    model = pretrained.make().model
+    model = case.make().model
     if Path(model).is_file():
         return shutil.copy(model, tmp_path)
     return str(shutil.copytree(model, tmp_path / "own"))
@@ -206,91 +175,48 @@ def remove(model):
     shutil.rmtree(model) if Path(model).is_dir() else Path(model).unlink()
 
 
-def test_pickle_without_weights_loads_them_again(pretrained, own_model):
-    stored = pickle.dumps(pretrained.make(model=own_model).fit(pretrained.X))
+def test_pickle_without_weights_loads_them_again(case, own_model):
+    stored = pickle.dumps(case.make(model=own_model).fit(case.X))
     assert len(stored) < 5_000
-    again = pickle.loads(stored).transform(pretrained.X)
-    assert_array_equal(again, pretrained.expected)
+    again = pickle.loads(stored).transform(case.X)
+    assert_array_equal(again, case.expected)
     remove(own_model)
     with pytest.raises(MissingWeightsError):
-        pickle.loads(stored).transform(pretrained.X)
+        pickle.loads(stored).transform(case.X)
 
 
-def test_pickle_with_weights_needs_no_checkpoint(pretrained, own_model):
-    embedder = pretrained.make(model=own_model, keep_weights=True).fit(pretrained.X)
+def test_pickle_with_weights_needs_no_checkpoint(case, own_model):
+    embedder = case.make(model=own_model, keep_weights=True).fit(case.X)
     stored = pickle.dumps(embedder)
     remove(own_model)
-    again = pickle.loads(stored).transform(pretrained.X)
-    assert_array_equal(again, pretrained.expected)
+    again = pickle.loads(stored).transform(case.X)
+    assert_array_equal(again, case.expected)
 
 
-def test_fitted_embedder_from_a_lost_device_works_on_the_cpu(pretrained):
-    lost = pickle.loads(pickle.dumps(pretrained.fitted))
+def test_fitted_embedder_from_a_lost_device_works_on_the_cpu(case):
+    lost = pickle.loads(pickle.dumps(case.fitted))
     lost.device_ = "cuda:99"
-    assert_array_equal(lost.transform(pretrained.X), pretrained.expected)
+    assert_array_equal(lost.transform(case.X), case.expected)
     with pytest.raises(ValueError, match="use 'cpu' or 'auto'"):
-        pretrained.make(device="cuda:99").fit(pretrained.X)
+        case.make(device="cuda:99").fit(case.X)
 
 
-def test_threads_may_share_an_embedder(pretrained):
-    shared = pickle.loads(pickle.dumps(pretrained.fitted))  # not loaded yet
-    parts = [pretrained.X[row:] for row in (0, 3, 0, 5, 2, 0)]
+def test_threads_may_share_an_embedder(case):
+    shared = pickle.loads(pickle.dumps(case.fitted))  # not loaded yet
+    parts = [case.X[row:] for row in (0, 3, 0, 5, 2, 0)]
     parallel = joblib.Parallel(4, prefer="threads")
     found = parallel(joblib.delayed(shared.transform)(part) for part in parts)
     for part, embedding in zip(parts, found, strict=True):
-        assert_array_equal(embedding, pretrained.fitted.transform(part))
+        assert_array_equal(embedding, case.fitted.transform(part))
 
 
-def test_progress_is_shown_when_asked_for(pretrained, capfd):
-    pretrained.make(verbose=1).fit_transform(pretrained.X)
-    n_rows = len(pretrained.X)
+def test_progress_is_shown_when_asked_for(case, capfd):
+    case.make(verbose=1).fit_transform(case.X)
+    n_rows = len(case.X)
     shown = capfd.readouterr().err
-    assert f"{pretrained.cls.__name__} [" in shown
+    assert f"{case.cls.__name__} [" in shown
     assert shown.endswith(f"{n_rows}/{n_rows} \n")
 
-
-def test_cache_depends_on_content_settings_and_weights(
-    pretrained, own_model, tmp_path, monkeypatch
-):
-    batches = []
-    run = pretrained.cls._run
-    monkeypatch.setattr(
-        pretrained.cls, "_run", lambda self, X: batches.append(X) or run(self, X)
-    )
-
-    def is_cached(X=pretrained.X, **params):
-        embedder = pretrained.make(memory=str(tmp_path / "cache"), **params).fit(X)
-        batches.clear()
-        embedding = embedder.transform(X)
-        n_batches = len(batches)
-        assert_array_equal(embedding, embedder.set_params(memory=None).transform(X))
-        return n_batches == 0
-
-    assert not is_cached()
-    assert is_cached()
-    assert not is_cached(X=pretrained.X[::-1][1:])
-    other = {TabPFNEmbedder: "target", TextEmbedder: "cls", ViTEmbedder: "mean"}
-    assert not is_cached(pooling=other[pretrained.cls])
-    assert is_cached(model=own_model)
-    change_weights(own_model)
-    assert not is_cached(model=own_model)
-
-
-def change_weights(model):
-    if Path(model).is_file():
-        content = torch.load(model)
-        for weights in content["state_dict"].values():
-            weights *= 1.1
-        torch.save(content, model)
-        return
-    network = transformers.AutoModel.from_pretrained(model, add_pooling_layer=False)
-    with torch.no_grad():
-        for weights in network.parameters():
-            weights *= 1.1
-    save_quietly(model, network)
-
-
-# Weights --------------------------------------------------------------------------
 
 HUB_NAMES = {
     TabPFNEmbedder: "v2",
@@ -317,24 +243,24 @@ def no_weights(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("offline", [True, False])
-def test_missing_weights_are_explained(pretrained, monkeypatch, no_weights, offline):
+def test_missing_weights_are_explained(case, monkeypatch, no_weights, offline):
     monkeypatch.setenv("HF_HUB_OFFLINE", str(int(offline)))
-    name = HUB_NAMES[pretrained.cls]
+    name = HUB_NAMES[case.cls]
     with pytest.raises(MissingWeightsError, match=rf"{name}.*\$SKIM_WEIGHTS_HOME"):
-        pretrained.make(model=name).fit(pretrained.X)
+        case.make(model=name).fit(case.X)
     assert bool(no_weights) != offline
 
 
 @pytest.mark.parametrize("place", ["some/model", "model"])
-def test_weights_are_found_in_their_home(pretrained, no_weights, tmp_path, place):
-    model = pretrained.make().model
-    if pretrained.cls is TabPFNEmbedder:
+def test_weights_are_found_in_their_home(case, no_weights, tmp_path, place):
+    model = case.make().model
+    if case.cls is TabPFNEmbedder:
         place = Path(model).name
     (tmp_path / place).parent.mkdir(exist_ok=True)
     (tmp_path / place).symlink_to(model)
     assert weights_home() == tmp_path
-    found = pretrained.make(model=HUB_NAMES[pretrained.cls]).fit(pretrained.X)
-    assert_array_equal(found.transform(pretrained.X), pretrained.expected)
+    found = case.make(model=HUB_NAMES[case.cls]).fit(case.X)
+    assert_array_equal(found.transform(case.X), case.expected)
     assert no_weights == []
 
 
@@ -366,13 +292,6 @@ def test_pickled_weights_are_refused(tmp_path, vit_processor):
         ViTEmbedder(model=tmp_path).fit(BLANK)
 
 
-def test_weights_of_another_architecture_are_refused(tmp_path, vit_processor):
-    save_quietly(tmp_path, transformers.ViTModel(vit_config()), vit_processor)
-    vit_config(num_hidden_layers=3).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"Cannot load .* it lacks \d+ weights"):
-        ViTEmbedder(model=tmp_path).fit(BLANK)
-
-
 def test_folders_that_are_not_checkpoints_are_refused(
     tmp_path, text_folder, vit_folder, vit_processor
 ):
@@ -393,3 +312,18 @@ def test_folders_that_are_not_checkpoints_are_refused(
         shutil.copy(path, folder)
     with pytest.raises(ValueError, match=r"not a model of texts"):
         TextEmbedder(model=folder).fit(["cat"])
+
+
+def test_embedding_does_not_depend_on_the_mode_of_torch(case):
+    with torch.inference_mode():
+        fitted = case.make().fit(case.X)
+    assert_array_equal(fitted.transform(case.X), case.expected)
+    with torch.no_grad():
+        assert_array_equal(case.make().fit_transform(case.X), case.expected)
+
+
+def test_weights_of_another_architecture_are_refused(tmp_path, vit_processor):
+    save_quietly(tmp_path, transformers.ViTModel(vit_config()), vit_processor)
+    vit_config(num_hidden_layers=3).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"Cannot load .* it lacks \d+ weights"):
+        ViTEmbedder(model=tmp_path).fit(BLANK)

@@ -6,7 +6,6 @@ import pytest
 import torch
 import transformers
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import normalize
 
 from skim.embedding import TextEmbedder, weights_home
@@ -105,27 +104,12 @@ def test_bad_texts_are_refused(text, text_folder, bad, message):
             method(bad)
 
 
-def test_bad_settings_are_refused():
-    for bad in ({"max_length": 2}, {"model": len}, {"pooling": "max"}):
-        with pytest.raises(ValueError, match=r"must be"):
-            TextEmbedder(**bad).fit(["cat"])
-
-
 def test_models_with_a_decoder_are_refused(tmp_path, text_folder):
     config = transformers.T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
     shutil.copytree(text_folder, tmp_path, dirs_exist_ok=True)
     transformers.T5Model(config).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match=r"not a model of texts"):
         TextEmbedder(model=tmp_path).fit(["cat"])
-
-
-def test_column_of_a_table_can_be_embedded(text_folder, texts):
-    table = pd.DataFrame({"note": texts, "amount": np.arange(7.0)})
-    for column in ("note", ["note"]):
-        columns = ColumnTransformer(
-            [("note", TextEmbedder(model=text_folder), column)], remainder="passthrough"
-        )
-        assert columns.fit_transform(table).shape == (7, 17)
 
 
 def test_similar_sentences_are_close_with_real_weights():

@@ -13,11 +13,8 @@ import pandas as pd
 import pytest
 import torch
 from pyod.models.base import BaseDetector
-from pyod.utils.data import generate_data
-from scipy.stats import rankdata
 from sklearn.base import clone, is_outlier_detector
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -39,11 +36,6 @@ def test_scores_are_the_negated_scores_of_the_skim_detector(fitted_pyod, fitted,
     # The training scores are those of the training data, too.
     again = fitted_pyod.decision_function(table)
     assert np.array_equal(fitted_pyod.decision_scores_, again)
-
-
-def test_another_seed_gives_other_scores(quick, fitted_pyod, table):
-    other = quick(random_state=4).fit(table)
-    assert not np.array_equal(other.decision_scores_, fitted_pyod.decision_scores_)
 
 
 def test_explanations_are_those_of_the_skim_detector(fitted_pyod, fitted, table):
@@ -95,21 +87,6 @@ def test_theorem_has_the_settings_of_the_skim_detector():
 # The PyOD interface -------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def pyod_data():
-    """PyOD's example: training data, and new data with labels."""
-    X, new, _, y_new = generate_data(n_train=200, n_test=100, random_state=42)
-    return X, new, y_new
-
-
-@pytest.mark.parametrize("cls", CLASSES)
-def test_finds_the_outliers_in_pyods_example(cls, pyod_data):
-    X, new, y_new = pyod_data
-    scores = cls(random_state=0).fit(X).decision_function(new)
-    assert scores.shape == (100,)
-    assert roc_auc_score(y_new, scores) > 0.8
-
-
 def test_is_an_unfitted_pyod_detector_until_fit(quick, table):
     detector = quick()
     assert isinstance(detector, BaseDetector)
@@ -155,43 +132,10 @@ def test_confidence_is_a_probability_and_is_returned_with_predictions(
     assert np.array_equal(with_labels, confidence)
     _, with_proba = detector.predict_proba(table, return_confidence=True)
     assert np.array_equal(with_proba, confidence)
-
-
-def test_only_rows_near_the_threshold_are_rejected(fitted_pyod, table):
-    detector = fitted_pyod
-    labels, stats = detector.predict_with_rejection(
-        table, T=5, return_stats=True, c_r=0.1
-    )
-    rejected = labels == -2
-    assert 0 < rejected.sum() < 150
-    assert np.array_equal(labels[~rejected], detector.labels_[~rejected])
-    distance = np.abs(rankdata(detector.decision_scores_) - 270)
-    assert distance[rejected].max() < 75
-    assert len(stats) == 3
-
-
-def test_fit_predict_gives_the_training_labels(quick, table):
-    detector = quick()
-    with pytest.warns(FutureWarning, match="fit_predict"):  # as all of PyOD
-        labels = detector.fit_predict(table)
-    assert np.array_equal(labels, detector.labels_)
-
-
-@pytest.mark.filterwarnings("ignore:Function fit_predict_score:FutureWarning")
-def test_fit_predict_score_evaluates_the_scores(quick, table, is_outlier):
-    detector = quick(epochs=60)
-    auroc = detector.fit_predict_score(table, is_outlier)
-    assert auroc == roc_auc_score(is_outlier, detector.decision_scores_)
-    assert detector.fit_predict_score(table, is_outlier, scoring="prc_n_score") > 0.5
-
-
-@pytest.mark.parametrize("normalized", [False, True])
-def test_ranks_follow_the_scores(fitted_pyod, table, normalized):
-    new = table[::2] + 0.1
-    ranks = fitted_pyod._predict_rank(new, normalized=normalized)
-    scores = fitted_pyod.decision_function(new)
-    assert (np.diff(ranks[np.argsort(scores)]) >= 0).all()
-    assert 0 <= ranks.min() < ranks.max() <= (1 if normalized else 300)
+    labels = detector.predict_with_rejection(table, T=5, c_r=0.1)
+    kept = labels != -2
+    assert 150 < kept.sum() < 300
+    assert np.array_equal(labels[kept], detector.labels_[kept])
 
 
 # The scikit-learn interface -----------------------------------------------------
@@ -227,12 +171,6 @@ def test_settings_of_the_schedule_are_parameters_of_their_own(table):
     assert "batch_size=64" in repr(pipeline)
 
 
-def test_the_representation_shows_the_parameters(quick, fitted_pyod):
-    assert "random_state=0" in repr(quick())
-    assert "random_state" in quick()._repr_html_()
-    assert "random_state" in fitted_pyod._repr_html_()
-
-
 def test_frames_keep_their_names(quick, table):
     frame = pd.DataFrame(table, columns=list("abcdef"))
     detector = quick().fit(frame)
@@ -242,13 +180,6 @@ def test_frames_keep_their_names(quick, table):
     with pytest.raises(ValueError, match="feature names"):
         detector.predict(frame[list("fedcba")])
     assert not hasattr(detector.fit(table), "feature_names_in_")
-
-
-def test_works_as_the_last_step_of_a_pipeline(quick, table):
-    pipeline = make_pipeline(StandardScaler(), quick()).fit(table)
-    expected = quick().fit(StandardScaler().fit_transform(table))
-    assert np.array_equal(pipeline.predict(table), expected.labels_)
-    assert np.array_equal(pipeline.decision_function(table), expected.decision_scores_)
 
 
 def test_labels_are_ignored(quick, fitted_pyod, table):
@@ -273,22 +204,6 @@ def test_contamination_out_of_range_is_refused(quick, table, contamination):
 def test_contamination_must_be_a_number_or_a_thresholder(quick, table, contamination):
     with pytest.raises(ValueError, match=r"float in .* or a PyThresh object"):
         quick(contamination=contamination).fit(table)
-
-
-def test_bad_parameters_are_named(quick, table):
-    with pytest.raises(ValueError, match="'epochs' parameter"):
-        quick(epochs=0).fit(table)
-
-
-def test_bad_data_is_refused(quick, fitted_pyod, table):
-    spoilt = table.copy()
-    spoilt[3, 2] = np.inf
-    with pytest.raises(ValueError, match="infinity"):
-        quick().fit(spoilt)
-    with pytest.raises(ValueError, match="infinity"):
-        fitted_pyod.decision_function(spoilt)
-    with pytest.raises(ValueError, match="3 features"):
-        fitted_pyod.predict(table[:, :3])
 
 
 def test_a_failed_fit_leaves_the_detector_unfitted(quick, table):
@@ -327,12 +242,9 @@ def test_the_error_without_pyod_names_the_extra():
     )
 
 
-def test_skim_does_not_import_pyod():
-    statement = "import skim; skim.ALTBIDetector(); skim.datasets, skim.metrics"
-    done = run(f"import sys; {statement}; sys.exit('pyod' in sys.modules)")
-    assert done.returncode == 0
-
-
-def test_torch_is_not_imported_before_fit():
-    code = "import sys, skim.pyod as p; p.ALTBI(); sys.exit('torch' in sys.modules)"
+def test_neither_pyod_nor_torch_is_imported_before_it_is_needed():
+    code = (
+        "import sys, skim; skim.ALTBIDetector(); assert 'pyod' not in sys.modules;"
+        "skim.pyod.ALTBI(); assert 'torch' not in sys.modules"
+    )
     assert run(code).returncode == 0

@@ -6,13 +6,10 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from pyod.models.combination import aom, average, majority_vote, maximization
 from pyod.models.feature_bagging import FeatureBagging
 from pyod.models.knn import KNN
 from pyod.models.lscp import LSCP
 from pyod.utils.persistence import load, save
-from pyod.utils.utility import standardizer
-from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 
@@ -76,16 +73,6 @@ def test_suod_fits_detectors_in_parallel(table, is_outlier, tmp_path):
     assert np.array_equal(scores["altbi"], scores["expected"])
 
 
-def test_scores_and_labels_can_be_combined(quick, table, is_outlier):
-    detectors = [quick(epochs=30, random_state=s).fit(table) for s in range(4)]
-    scores = np.column_stack([each.decision_scores_ for each in detectors])
-    for combine in (average, maximization, lambda s: aom(s, n_buckets=2)):
-        combined = combine(standardizer(scores))
-        assert roc_auc_score(is_outlier, combined) > 0.8
-    votes = majority_vote(np.column_stack([each.labels_ for each in detectors]))
-    assert set(votes.ravel()) == {0, 1}
-
-
 def test_a_pythresh_object_sets_the_labels(quick, table, iqr):
     detector = quick(epochs=60, contamination=iqr).fit(table)
     scores = detector.decision_scores_
@@ -98,13 +85,6 @@ def test_a_pythresh_object_sets_the_labels(quick, table, iqr):
     assert detector.predict_proba(table).shape == (300, 2)
     untouched = quick(epochs=60).fit(table).decision_scores_
     assert np.array_equal(scores, untouched)
-
-
-def test_a_pythresh_object_is_cloned_with_the_detector(quick, table, iqr):
-    detector = quick(contamination=iqr).fit(table)
-    copy = clone(detector)
-    assert copy.contamination is not iqr
-    assert np.array_equal(copy.fit(table).labels_, detector.labels_)
 
 
 def test_pyod_can_save_and_load_a_detector(quick, table, tmp_path):

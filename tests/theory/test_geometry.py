@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from skim.datasets import make_im_clusters
@@ -34,12 +32,6 @@ def test_every_quantity_is_what_it_is_defined_to_be():
     np.testing.assert_array_equal(geometry.well_separated, OUTLIERS == 1)
 
 
-def test_only_far_outliers_are_well_separated():
-    near = np.r_[SQUARE[:4], [[0.1, 1.1], [0.1, 1.3]]]
-    geometry = cluster_geometry(near, CLUSTERS, OUTLIERS)
-    np.testing.assert_array_equal(np.flatnonzero(geometry.well_separated), [5])
-
-
 def test_outliers_without_a_cluster_go_to_the_nearest():
     geometry = cluster_geometry(SQUARE, [0, 0, 1, 1, -1, -1], OUTLIERS)
     np.testing.assert_array_equal(geometry.clusters, CLUSTERS)
@@ -58,11 +50,6 @@ def test_labels_may_be_words_and_centres_given():
     assert geometry.eps_c == pytest.approx(0.2)
     assert geometry.eps_o == 0
     assert not geometry.well_separated.any()
-
-
-def test_one_cluster_is_infinitely_far_from_the_next():
-    geometry = cluster_geometry(SQUARE, np.zeros(6))
-    assert geometry.delta == np.inf
 
 
 @pytest.mark.parametrize(
@@ -86,20 +73,6 @@ def test_bad_data_and_centres_are_refused():
         cluster_geometry([[np.nan, 1.0]], [0])
     with pytest.raises(ValueError, match=r"need \(2, 2\)"):
         cluster_geometry(SQUARE, CLUSTERS, centers=[[0.0, 0.0]])
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 2**31), st.floats(0.1, 10))
-def test_lengths_grow_with_the_data_and_shares_do_not(seed, factor):
-    rng = np.random.default_rng(seed)
-    X, clusters = rng.normal(size=(30, 3)), rng.integers(3, size=30)
-    clusters[:3] = range(3)
-    outliers = np.arange(30) >= 25
-    one = cluster_geometry(X, clusters, outliers)
-    other = cluster_geometry(factor * X, clusters, outliers)
-    for name in ("delta", "eps_c", "eps_o", "persistence", "strength"):
-        assert getattr(other, name) == pytest.approx(factor * getattr(one, name))
-    np.testing.assert_array_equal(one.rho, other.rho)
 
 
 def test_the_estimate_finds_plain_clusters():
@@ -138,13 +111,6 @@ def test_the_estimate_is_repeatable_and_leaves_the_global_state_alone():
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
-def test_the_estimate_of_many_rows_looks_at_some_of_them():
-    X, *_ = make_im_clusters(1000, cluster_std=0.5, random_state=0)
-    few = estimate_geometry(X, max_samples=200, n_resamples=2, random_state=0)
-    assert len(few.geometry.clusters) == 1000
-    assert len(few.geometry.centers) == 3
-
-
 def test_the_estimate_of_few_distinct_rows_does_not_fail():
     few = {"n_resamples": 2, "max_clusters": 4, "random_state": 0}
     assert not estimate_geometry(np.ones((50, 2)), **few).is_sure
@@ -169,3 +135,21 @@ def test_the_estimate_of_few_distinct_rows_does_not_fail():
 def test_the_estimate_refuses_bad_numbers(params, message):
     with pytest.raises(ValueError, match=message):
         estimate_geometry(np.eye(20), **params)
+
+
+def test_only_far_outliers_are_well_separated():
+    near = np.r_[SQUARE[:4], [[0.1, 1.1], [0.1, 1.3]]]
+    geometry = cluster_geometry(near, CLUSTERS, OUTLIERS)
+    np.testing.assert_array_equal(np.flatnonzero(geometry.well_separated), [5])
+
+
+def test_one_cluster_is_infinitely_far_from_the_next():
+    geometry = cluster_geometry(SQUARE, np.zeros(6))
+    assert geometry.delta == np.inf
+
+
+def test_the_estimate_of_many_rows_looks_at_some_of_them():
+    X, *_ = make_im_clusters(1000, cluster_std=0.5, random_state=0)
+    few = estimate_geometry(X, max_samples=200, n_resamples=2, random_state=0)
+    assert len(few.geometry.clusters) == 1000
+    assert len(few.geometry.centers) == 3

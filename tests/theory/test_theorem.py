@@ -235,11 +235,6 @@ def test_no_outlier_is_both_well_separated_and_covered(seed, activation, eps_c):
         assert q.largest_T() is None
 
 
-def test_a_point_and_its_mirror_image_are_equally_well_reconstructed():
-    W, A, X, *_ = make_case(0)
-    np.testing.assert_allclose(reconstruct(W, A, -X), -reconstruct(W, A, X))
-
-
 def known_clusters(eps):
     """Tight clusters that the initial network, a linear one, knows already."""
     X = [[0.5, eps], [0.5, -eps], [eps, 0.5], [-eps, 0.5]]
@@ -254,10 +249,6 @@ def test_the_largest_T_is_the_last_that_meets_all_conditions():
     assert T >= q.T_star() > 0
     assert all(q.conditions(T).values())
     assert not all(q.conditions(T + 1).values())
-
-
-def test_the_largest_T_shrinks_with_the_variation():
-    assert 0 < known_clusters(1e-3).largest_T() < known_clusters(1e-4).largest_T()
 
 
 def test_T_star_depends_on_the_error_that_is_tolerated():
@@ -370,15 +361,6 @@ def test_every_condition_turns_where_it_should(by_hand):
         assert changed(q, geometry=geometry).conditions(3)["delta"] == holds
 
 
-def test_exact_clusters_that_are_known_stay_known():
-    X = np.array([[0.5, 0.0], [0.0, 0.5]])
-    q = theorem_quantities(
-        np.eye(2), np.eye(2), X, [0, 1], None, activation="identity", radius=1.0
-    )
-    assert q.Delta_path(10**9) == 0
-    assert q.largest_T() == math.inf
-
-
 @pytest.mark.parametrize(
     ("W", "X", "clusters", "activation"),
     [
@@ -399,19 +381,6 @@ def test_a_network_that_cannot_learn_the_centres_is_never_covered(
     assert q.T_star() == q.path_radius == math.inf
     assert not q.conditions(5)["radius"]
     assert q.largest_T() is None
-
-
-def test_a_sigmoid_has_its_own_bounds():
-    W, A, X, clusters, outliers = make_case(0)
-    at = {"radius": 0.1, "learning_rate": 0.1}
-    q = theorem_quantities(W, A, X, clusters, outliers, activation="sigmoid", **at)
-    spread = q.geometry.eps_c + q.geometry.eps_o
-    R_W = np.linalg.norm(W) + 0.1
-    norm = np.linalg.norm(A, 2)
-    assert q.Delta_f == pytest.approx(norm * R_W * spread / 4)
-    R_mu = np.linalg.norm(q.geometry.centers, axis=1).max()
-    slope = 1 / 4 + R_W * R_mu / (6 * math.sqrt(3))
-    assert q.Delta_J == pytest.approx(math.sqrt(len(X)) * norm * slope * spread)
 
 
 @pytest.mark.parametrize(
@@ -437,3 +406,29 @@ def test_bad_input_is_refused(change, message):
     }
     with pytest.raises(ValueError, match=message):
         theorem_quantities(**(good | change))
+
+
+def test_the_largest_T_shrinks_with_the_variation():
+    assert 0 < known_clusters(1e-3).largest_T() < known_clusters(1e-4).largest_T()
+
+
+def test_exact_clusters_that_are_known_stay_known():
+    X = np.array([[0.5, 0.0], [0.0, 0.5]])
+    q = theorem_quantities(
+        np.eye(2), np.eye(2), X, [0, 1], None, activation="identity", radius=1.0
+    )
+    assert q.Delta_path(10**9) == 0
+    assert q.largest_T() == math.inf
+
+
+def test_a_sigmoid_has_its_own_bounds():
+    W, A, X, clusters, outliers = make_case(0)
+    at = {"radius": 0.1, "learning_rate": 0.1}
+    q = theorem_quantities(W, A, X, clusters, outliers, activation="sigmoid", **at)
+    spread = q.geometry.eps_c + q.geometry.eps_o
+    R_W = np.linalg.norm(W) + 0.1
+    norm = np.linalg.norm(A, 2)
+    assert q.Delta_f == pytest.approx(norm * R_W * spread / 4)
+    R_mu = np.linalg.norm(q.geometry.centers, axis=1).max()
+    slope = 1 / 4 + R_W * R_mu / (6 * math.sqrt(3))
+    assert q.Delta_J == pytest.approx(math.sqrt(len(X)) * norm * slope * spread)

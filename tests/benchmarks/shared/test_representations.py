@@ -4,20 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks._shared.representations import KEY, VALUES, Study, one_class
+from benchmarks._shared.representations import KEY, VALUES, Study
 
 LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 100))
-
-
-def test_a_task_has_one_class_and_five_percent_of_others():
-    rows, y = one_class(LABELS, 3, seed=0)
-    assert y.sum() == 5
-    assert len(rows) == 105
-    assert (np.diff(rows) > 0).all()
-    assert set(LABELS[rows[y == 0]]) == {3}
-    assert 3 not in LABELS[rows[y == 1]]
-    np.testing.assert_array_equal(one_class(LABELS, 3, seed=0)[0], rows)
-    assert not np.array_equal(one_class(LABELS, 3, seed=1)[0], rows)
 
 
 def test_means_are_over_seeds_then_classes_then_data():

@@ -1,9 +1,8 @@
 """Results on disk: lines of JSON and CSV that survive being cut off, and pictures."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from benchmarks._shared.results import Runs, Store, save_svg
+from benchmarks._shared.results import Runs, Store
 
 
 def record(**entries):
@@ -52,14 +51,3 @@ def test_columns_that_a_study_no_longer_has_are_empty(tmp_path):
     )
     assert found["auroc"].tolist() == [0.5, 0.75]
     assert found["old"].isna().tolist() == [False, True]
-
-
-def test_the_same_picture_gives_the_same_file(tmp_path):
-    written = []
-    for folder in (tmp_path / "first", tmp_path / "second"):
-        folder.mkdir()
-        figure = Figure()
-        figure.subplots().plot([0, 1], [0, 1], marker="o")  # markers and clips have ids
-        save_svg(figure, folder / "line.svg")
-        written.append((folder / "line.svg").read_bytes())
-    assert written[0] == written[1]

@@ -1,7 +1,5 @@
 """Sources of tables and their halves."""
 
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +12,7 @@ from benchmarks._shared.sources import (
     source_means,
     source_of,
 )
-from benchmarks._shared.tables import TABLES, choose_tables, sample, some_tasks
+from benchmarks._shared.tables import choose_tables, sample, some_tasks
 
 
 @pytest.mark.parametrize(
@@ -80,11 +78,3 @@ def test_samples_keep_the_share_of_outliers_and_some_of_the_rarest():
     seldom = np.arange(10_000) < 12
     assert seldom[sample(seldom, 1000, 10)].sum() == 10
     np.testing.assert_array_equal(sample(often[:50], 1000, 10), np.arange(50))
-
-
-def test_all_tables_that_choices_are_made_with_are_found(adbench):
-    if not os.environ.get("SKIM_KEEL_HOME"):
-        pytest.skip("no KEEL tasks: set SKIM_KEEL_HOME to their folder")
-    tables = choose_tables([*TABLES, "keel"], local=True)
-    assert sorted({source_of(table.dataset) for table in tables}) == SOURCES
-    assert len(tables) == 131
