@@ -21,6 +21,7 @@ _MODULES = {
     "check_module": "_module_check",
     "compute": "_memory",
     "device_or_cpu": "_memory",
+    "encode": "_contrastive",
     "gradient_products": "_gradients",
     "half_sum": "_run",
     "low_loss_weights": "_run",
@@ -28,6 +29,7 @@ _MODULES = {
     "resolve_device": "_memory",
     "seeded_generator": "_memory",
     "snapshot_losses": "_scoring",
+    "train_encoder": "_contrastive",
 }
 
 __all__ = list(_MODULES)

@@ -388,7 +388,10 @@ def _named(column, names, parameter):
 def _threshold(scores, held_out, is_ordinary, contamination):
     """Return the threshold; cells that look like errors do not decide about others."""
     if contamination == "auto" and is_ordinary.any():
-        return threshold(scores[is_ordinary], contamination)
+        offset = threshold(scores[is_ordinary], contamination)
+        # In a gap, near its ordinary side: cells that look like errors lie in it.
+        strangest = scores[is_ordinary & (scores >= offset)].min()
+        return offset / 4 + 3 * strangest / 4
     if contamination != 0:
         return threshold(scores, contamination)
     if held_out is None:

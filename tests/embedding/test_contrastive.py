@@ -1,0 +1,148 @@
+"""The embedder that is trained on the table itself."""
+
+import numpy as np
+import pytest
+import torch
+
+from skim._model._scaling import InputScaler
+from skim._nets._contrastive import contrast, draw_views
+from skim.datasets import make_im_clusters
+from skim.embedding import ContrastiveEmbedder
+from skim.theory import cluster_geometry
+
+
+def quick(**params):
+    return ContrastiveEmbedder(**{"n_updates": 20, "random_state": 0} | params)
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return quick().fit(table)
+
+
+def variation(X, clusters):
+    counted = clusters >= 0
+    geometry = cluster_geometry(X[counted], clusters[counted])
+    return geometry.distances.mean() / geometry.delta
+
+
+@pytest.mark.parametrize(("std", "seed"), [(1.0, 0), (2.5, 1)])
+def test_clusters_of_the_simulation_become_tighter(std, seed):
+    X, _, clusters = make_im_clusters(1000, cluster_std=std, random_state=seed)
+    before = InputScaler("squash", centred=True).fit(X).transform(X)
+    after = ContrastiveEmbedder(random_state=seed).fit_transform(X)
+    assert variation(after, clusters) < variation(before, clusters)
+
+
+def test_training_lowers_the_loss(table):
+    losses = ContrastiveEmbedder(random_state=0).fit(table).loss_curve_
+    assert losses.shape == (200,)
+    assert losses[-20:].mean() < losses[:20].mean() - 0.05
+
+
+# Views and loss ------------------------------------------------------------------
+
+
+def views_of(X):
+    return draw_views(X, torch.Generator().manual_seed(0))
+
+
+def test_views_hold_values_of_the_row_or_of_another():
+    X = torch.arange(50.0).repeat(4, 1).T + torch.arange(4) * 1000
+    first, second, distances = views_of(X)
+    for view in (first, second):
+        columns = view - torch.arange(4) * 1000
+        assert ((columns >= 0) & (columns < 50)).all()
+        own = (view == X).float().mean()
+        assert 0.35 < own < 0.65
+        # All replaced values come from a single other row.
+        other = torch.where(view == X, -1.0, columns).amax(dim=1, keepdim=True)
+        assert ((view == X) | (columns == other)).all()
+    assert not torch.equal(first, second)
+    assert torch.equal(distances.diagonal(), torch.zeros(50))
+
+
+def test_large_tables_are_drawn_from():
+    X = torch.arange(1000.0).unsqueeze(1)
+    first, _, distances = views_of(X)
+    assert first.shape == (128, 1)
+    assert distances.shape == (128, 128)
+    assert first.max() > 500
+
+
+def test_values_come_from_close_rows():
+    X = torch.arange(100.0).unsqueeze(1)
+    distance = (views_of(X)[0] - X).abs()
+    # Any other row would be 33 away on average, the nearest of ten about 5.
+    assert 0 < distance[distance > 0].mean() < 10
+
+
+def test_replaced_values_are_never_the_rows_own():
+    X = torch.arange(3.0).repeat(1000, 1).T
+    replaced = (views_of(X)[0] != X).float().mean(dim=1)
+    assert ((replaced > 0.4) & (replaced < 0.6)).all()
+
+
+def test_close_rows_are_not_pushed_apart():
+    rows = torch.tensor([[0.0], [0.1], [5.0], [5.1]])
+    distances = torch.cdist(rows, rows)
+    generator = torch.Generator().manual_seed(0)
+    first, second = torch.randn(2, 4, 3, generator=generator)
+    similarity = torch.nn.functional.cosine_similarity(
+        first.unsqueeze(1), second, dim=2
+    )
+    expected = 0.0
+    for matrix in (similarity, similarity.T):
+        for row, negatives in enumerate(([2, 3], [2, 3], [0, 1], [0, 1])):
+            logits = matrix[row, [row, *negatives]] / 0.5
+            expected = expected - logits.log_softmax(0)[0] / 8
+    torch.testing.assert_close(contrast(first, second, distances), expected)
+
+
+# Input and output ----------------------------------------------------------------
+
+
+def test_embedding_of_a_row_does_not_depend_on_the_number_of_rows(fitted, table):
+    many = fitted.transform(np.tile(table, (5, 1)))
+    assert np.array_equal(many, np.tile(fitted.transform(table), (5, 1)))
+
+
+def test_default_dtype_of_torch_does_not_matter(fitted, table):
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = quick().fit_transform(table)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert np.array_equal(found, fitted.transform(table))
+
+
+def test_fitted_weights_are_arrays(fitted):
+    assert [weight.shape for weight in fitted.coefs_] == [(64, 6), (64, 64), (16, 64)]
+    assert [bias.shape for bias in fitted.intercepts_] == [(64,), (64,), (16,)]
+    arrays = [*fitted.coefs_, *fitted.intercepts_, fitted.loss_curve_]
+    assert all(isinstance(array, np.ndarray) for array in arrays)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.arange(20.0).reshape(-1, 1),
+        np.ones((20, 3)),
+        np.c_[np.arange(20.0), np.full(20, 7.0)],
+        np.arange(4.0).reshape(2, 2),
+        np.array([[1e300, 1.0], [-1e300, 2.0], [0.0, 3.0]]),
+        np.array([[1e-320], [0.0], [1.0]]),
+    ],
+    ids=["one column", "equal rows", "constant column", "two rows", "huge", "tiny"],
+)
+def test_odd_tables_give_finite_output(X):
+    embedder = quick().fit(X)
+    assert np.isfinite(embedder.transform(X)).all()
+    assert np.isfinite(embedder.transform(np.full_like(X, -1e308))).all()
+
+
+def test_bad_input_is_refused(table):
+    with pytest.raises(ValueError, match=r"1 sample.* minimum of 2 is required"):
+        quick().fit(table[:1])
+    with pytest.raises(ValueError, match="'n_updates' parameter"):
+        quick(n_updates=0).fit(table)
