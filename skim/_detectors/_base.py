@@ -541,19 +541,7 @@ def scaled_table(detector, X, **checks):
 
 
 def set_fitted(detector, model, rows, checked, n_threads=1):
-    """Set the attributes of a fitted detector, the only place that does.
-
-    Parameters
-    ----------
-    detector : BaseDetector
-        Unchanged if the losses of the training data are not finite.
-    model : FittedModel
-    rows : ScaledTable or list of (slice, ScaledRows)
-        The training data.
-    checked : BaseDetector
-        Has the number and the names of the features.
-    n_threads : int, default=1
-    """
+    """Set the attributes of a fitted detector, the only place that does."""
     scores = -model.losses(rows, n_threads=n_threads)
     if not np.isfinite(scores).all():
         raise _diverged(detector)

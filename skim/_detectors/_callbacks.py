@@ -4,24 +4,7 @@ from skim import _nets as nets
 
 
 class FitCallbacks:
-    """Calls the callbacks of one fit.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With support for callbacks.
-    X, y : array-like
-        The training data.
-    n_epochs : int or None
-        Expected number of epochs, if known.
-    new_context : callable or None
-        The estimator's own, of scikit-learn.
-
-    Attributes
-    ----------
-    is_used : bool
-        Whether there are any callbacks; if not, nothing is called.
-    """
+    """Calls the callbacks of one fit."""
 
     def __init__(self, estimator, X, y, n_epochs, new_context):
         self.estimator = estimator
@@ -32,13 +15,7 @@ class FitCallbacks:
             self._context.call_on_fit_task_begin(estimator=estimator, **self.data)
 
     def end_epoch(self, as_if_fitted):
-        """Announce that an epoch is over; return whether to stop.
-
-        Parameters
-        ----------
-        as_if_fitted : callable
-            Returns the attributes of an estimator whose training ended here.
-        """
+        """Announce that an epoch is over; return whether to stop."""
         if not self.is_used:
             return False
         with nets.outside_compute():

@@ -69,20 +69,7 @@ def check_rows(among, n_rows):
 
 
 def most_valuable(strategy, rows, n, *, losses, seed):
-    """Return the `n` rows most worth asking about, the most valuable first.
-
-    Parameters
-    ----------
-    strategy : str
-        "random" or "mixture".
-    rows : ndarray of int
-        Rows that may be asked about.
-    n : int
-    losses : ndarray of shape (n_rows,)
-        How abnormal all rows seem to be at present.
-    seed : int
-        Of the random order of all rows.
-    """
+    """Return the `n` rows most worth asking about, the most valuable first."""
     order = np.random.default_rng(seed).permutation(len(losses))
     at_random = rows[np.argsort(order[rows])]
     if strategy == "random":

@@ -17,17 +17,7 @@ VIEW_WEIGHTS = (3, 1)  # of squashed features and of their normal scores
 
 
 class Typical(NamedTuple):
-    """What adds up to the loss of an ordinary row.
-
-    Attributes
-    ----------
-    by_input : ndarray of shape (n_inputs,)
-        What each input of the networks adds.
-    by_column : ndarray of shape (n_features,)
-        What each column of the data adds.
-    rest : float
-        What no column accounts for.
-    """
+    """What adds up to the loss of an ordinary row."""
 
     by_input: np.ndarray
     by_column: np.ndarray
@@ -36,39 +26,7 @@ class Typical(NamedTuple):
 
 @dataclass(frozen=True)
 class FittedModel:
-    """The networks of a detector, and how rows become their losses.
-
-    Attributes
-    ----------
-    scaler : InputScaler or ComponentScaler
-        Makes the networks' inputs of rows.
-    network : VAEConfig, AutoencoderConfig or ModuleConfig
-    schedule : ALTBISchedule, ODIMSchedule, BestEpochSchedule or IMBoostSchedule
-        By which the networks were trained.
-    stopping : str or None
-        The criterion for early stopping.
-    device : str
-    noise : ndarray of shape (M, L, K) or None
-        The latent noise that rows are scored with.
-    training_rows : ndarray of int or None
-        The rows of a large table that were used; None for all.
-    sample : ndarray of shape (n_sampled, n_features)
-        Rows of the training data that show what is typical.
-    snapshots : Snapshots
-    history : dict of str to ndarray
-        The record of the training run.
-    log : SnapshotLog or None
-        The states after every entry of the history, if they were stored.
-    views : tuple of int
-        Number of members that see each view of the data.
-    folds : ndarray of int of shape (V, n) or None
-        Which member of each view has not seen a training row, if they are clean.
-    ranges : ndarray of shape (S, 2, M) or None
-        The minimum and the width of each member's losses on the training data, by
-        snapshot, if losses are normalized.
-    log_ranges : ndarray of shape (T, 2, M) or None
-        The same for every entry of the history.
-    """
+    """The networks of a detector, and how rows become their losses."""
 
     scaler: Any
     network: Any
@@ -89,18 +47,7 @@ class FittedModel:
     # Losses --------------------------------------------------------------------
 
     def losses(self, rows, *, n_threads=1):
-        """Return the losses of rows, averaged over members and snapshots.
-
-        Parameters
-        ----------
-        rows : iterable of (slice, ScaledRows)
-            A `ScaledTable`, or blocks of one.
-        n_threads : int, default=1
-
-        Returns
-        -------
-        losses : ndarray of shape (n,)
-        """
+        """Return the losses of rows, averaged over members and snapshots."""
         found = []
         for _, part in rows:
             by_snapshot = self.by_snapshot(part.values, n_threads)
@@ -130,12 +77,7 @@ class FittedModel:
         return np.concatenate(found, axis=1)
 
     def held_out_losses(self, rows):
-        """Return the losses of training rows under members that never saw them.
-
-        Parameters
-        ----------
-        rows : iterable of (slice, ScaledRows)
-        """
+        """Return the losses of training rows under members that never saw them."""
         first = np.cumsum([0, *self.views[:-1]])[:, None]
         found = []
         for block, part in rows:
@@ -205,15 +147,6 @@ class FittedModel:
         """Split the losses of rows over their cells, missing and far ones included.
 
         A missing cell contributes what its column does in an ordinary row.
-
-        Parameters
-        ----------
-        table : ScaledTable
-        n_threads : int, default=1
-
-        Returns
-        -------
-        contributions : ndarray of shape (n, n_features)
         """
         found = np.empty(table.X.shape)
         with nets.compute():
@@ -262,13 +195,7 @@ class FittedModel:
         return finite(terms, nan=FLOAT32_MAX)
 
     def gradient_products(self, values):
-        """Return the inner products, (M, n, n), of the gradients of rows' losses.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n, n_inputs)
-            Scaled rows.
-        """
+        """Return the inner products, (M, n, n), of the gradients of rows' losses."""
         snapshots = self.snapshots
         state = (
             np.ascontiguousarray(values.T),
@@ -308,13 +235,7 @@ class FittedModel:
         )
 
     def normalized(self, rows):
-        """Return the model with its losses on the scale of the training data.
-
-        Parameters
-        ----------
-        rows : iterable of (slice, ScaledRows)
-            The training data.
-        """
+        """Return the model with its losses on the scale of the training data."""
         if not self.schedule.normalize_losses:
             return self
         model = replace(self, ranges=self.loss_ranges(rows))
@@ -373,12 +294,6 @@ class FittedModel:
         """Yield the losses of rows as if training had ended with each entry.
 
         Every state is scored once, however many entries count it.
-
-        Parameters
-        ----------
-        rows : list of (slice, ScaledRows)
-        entries : iterable of int, default=None
-            In ascending order; all by default.
         """
         index = self.log.index
         totals: dict[int, np.ndarray] = {}

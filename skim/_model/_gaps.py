@@ -9,22 +9,6 @@ def fill_gaps(losses, missing, typical, rest, n_features):
     A missing cell adds to the loss what its column adds in an ordinary row. The sum of
     fewer terms varies less, so its difference from the loss of an ordinary row is
     scaled up to vary as much as that of a complete row.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n,)
-        Of the known cells.
-    missing : ndarray of bool of shape (n, p)
-    typical : ndarray of shape (p,)
-        What each feature adds to the loss of an ordinary row.
-    rest : float
-        What no feature accounts for in the loss of an ordinary row.
-    n_features : int
-        Number of columns that have values.
-
-    Returns
-    -------
-    losses : ndarray of shape (n,)
     """
     ordinary = typical.sum() + rest
     filled = losses + np.where(missing, typical, 0.0).sum(axis=1)

@@ -179,16 +179,7 @@ class AutoencoderConfig(NetworkConfig):
 
 @dataclass(kw_only=True, repr=False)
 class ModuleConfig(NetworkConfig):
-    """A torch module as a detector's network.
-
-    Parameters
-    ----------
-    network : str or callable
-        The name of a network in :mod:`skim.networks`, or what makes a module.
-
-    scaling : {"squash", "minmax"}, default="squash"
-        How features are scaled, as in :class:`VAEConfig`.
-    """
+    """A torch module as a detector's network."""
 
     network: str | Callable
     scaling: str = "squash"

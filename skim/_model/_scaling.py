@@ -29,18 +29,7 @@ MAX_KEPT_VALUES = 2**22  # of a table that is scaled once for all
 
 @dataclass(frozen=True)
 class ScaledRows:
-    """Rows as the networks see them.
-
-    Attributes
-    ----------
-    values : ndarray of float32 of shape (n, p)
-        NaN where a cell is missing.
-    missing : ndarray of bool of shape (n, p) or None
-        The missing cells of columns that have values; None if there are none.
-    far : tuple of ndarray or None
-        Row, column and loss of the cells that lie far from their column; None if
-        there are none.
-    """
+    """Rows as the networks see them."""
 
     values: np.ndarray
     missing: np.ndarray | None
@@ -49,13 +38,7 @@ class ScaledRows:
 
 @dataclass(frozen=True)
 class ScaledTable:
-    """A table whose rows are scaled when they are needed.
-
-    Attributes
-    ----------
-    scaler : InputScaler
-    X : ndarray of shape (n, p)
-    """
+    """A table whose rows are scaled when they are needed."""
 
     scaler: "InputScaler"
     X: np.ndarray
@@ -97,23 +80,7 @@ class ScaledTable:
 
 
 class InputScaler:
-    """Scale every feature by its distribution in the training data.
-
-    Parameters
-    ----------
-    how : {"squash", "minmax"}
-        "minmax" maps the training range to [0, 1]. "squash" maps standardised
-        values z to ``tanh(z / 3)``, and that from [-1, 1] to [0, 1] unless
-        `centred`. Extreme values hardly affect the mean and the standard deviation,
-        so they do not squeeze all others together.
-    centred : bool, default=False
-        Whether "squash" leaves the mean of each feature at 0.
-    factor : float, default=1.0
-        Applied to the result.
-    far_loss : float, default=0.0
-        Loss per tail length that a cell lies beyond the tail of its column; squashing
-        would hide that distance. Not used by "minmax".
-    """
+    """Scale every feature by its distribution in the training data."""
 
     free = FREE  # how many tails a cell may be out without being far
     constant_tail = MAX_TAIL  # of columns that are constant, in multiples of their size
@@ -230,11 +197,6 @@ class TwoViewScaler(InputScaler):
     The second view is monotone in each column: a value has the quantile of the normal
     distribution that corresponds to its rank in the training data, whatever the shape
     of the column. Both views are squashed alike.
-
-    Parameters
-    ----------
-    far_loss : float
-        As for `InputScaler`.
     """
 
     def __init__(self, *, far_loss):

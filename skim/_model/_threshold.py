@@ -17,17 +17,7 @@ MIN_VALUES = 4  # fewer losses are too few for a threshold
 
 
 def threshold(scores, contamination):
-    """Return the score below which a row is an outlier.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Of the training data.
-    contamination : "auto" or float
-        The share of outliers. With "auto", :func:`auto_share` estimates it and the
-        threshold lies in the widest gap nearby; but rows whose scores are more than
-        ten interquartile ranges below the median are outliers in any case.
-    """
+    """Return the score below which a row is an outlier."""
     if contamination != "auto":
         n_outliers = int(contamination * len(scores) + 0.5)
         if n_outliers == 0:

@@ -92,14 +92,7 @@ device_or_cpu = functools.partial(resolve_device, or_cpu=True)
 
 
 def filled(x, fill):
-    """Fill the gaps of rows; return the rows, and where the gaps were.
-
-    Parameters
-    ----------
-    x : Tensor of shape (..., p, C)
-        With NaN in missing cells.
-    fill : ndarray of shape (p,)
-    """
+    """Fill the gaps of rows; return the rows, and where the gaps were."""
     missing = x.isnan()
     return x.where(~missing, as_tensor(fill, x.device).unsqueeze(1)), missing
 

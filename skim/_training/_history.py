@@ -15,24 +15,7 @@ COLUMNS = (
 
 
 class History:
-    """Records a training run.
-
-    Parameters
-    ----------
-    name : str
-        Shown in front of the progress bar.
-    total : int or None
-        Expected number of entries, if known.
-    verbose : int
-        Whether to draw a progress bar on standard error.
-    on_entry : callable, default=None
-        Called without arguments after each entry; returns whether to stop.
-
-    Attributes
-    ----------
-    ended_because : str
-        Shown at the end of the progress bar, set by what ends the run early.
-    """
+    """Records a training run."""
 
     def __init__(self, name, total, verbose=0, on_entry=None):
         self.name = name
@@ -43,24 +26,7 @@ class History:
         self._entries = []
 
     def record(self, epoch, update, batch_size, losses, criterion=np.nan):
-        """Add an entry.
-
-        Parameters
-        ----------
-        epoch, update : int
-            Number of epochs and updates so far.
-        batch_size : int
-            Rows in the latest batch.
-        losses : Tensor of shape (M, B)
-            Losses of the latest batch, or of the monitored rows.
-        criterion : float, default=nan
-            Value of the stopping criterion.
-
-        Returns
-        -------
-        stop : bool
-            Whether a callback asks to end the training.
-        """
+        """Add an entry."""
         # What `np.quantile` returns, up to rounding, in a fraction of the time.
         order = np.sort(losses.cpu().numpy(), axis=None)
         places = np.array(QUANTILES) * (order.size - 1)

@@ -60,15 +60,7 @@ class Schedule(Parameters):
         return BestOfEach(run, self, criterion, history, recorder)
 
     def counted_entries(self, criterion, is_stopped):
-        """Return the entries whose snapshots count if training ends with the last one.
-
-        Parameters
-        ----------
-        criterion : ndarray of shape (n_entries,)
-            As in the history.
-        is_stopped : bool
-            Whether there is a stopping criterion.
-        """
+        """Return the entries whose snapshots count if training ends with the last one."""
         return [len(criterion) - 1]
 
 
@@ -310,13 +302,7 @@ class ODIMSchedule(Schedule):
         return run.update(self.batch_size)
 
     def drop_members(self, run, best):
-        """Stop members that have not improved for long; return whether all have.
-
-        Parameters
-        ----------
-        run : Run
-        best : BestOfEach
-        """
+        """Stop members that have not improved for long; return whether all have."""
         check_every = self._check_every(run.n_rows)
         patience = check_every * math.ceil(self.patience_updates / check_every)
         if (run.n_updates - best.updates[run.members]).max() >= patience:

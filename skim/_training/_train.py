@@ -4,30 +4,7 @@ from skim._training._snapshots import SnapshotRecorder
 
 
 def train(run, schedule, stopping, epochs, history, *, store=False):
-    """Train a network by a schedule, and take snapshots of it.
-
-    Parameters
-    ----------
-    run : Run
-        The networks and the rows, about to be trained.
-    schedule : ALTBISchedule, ODIMSchedule, BestEpochSchedule or IMBoostSchedule
-        How the networks are updated, and which snapshots count.
-    stopping : str or None
-        The criterion by which the best snapshots are chosen, one of `CRITERIA`.
-    epochs : int
-        The largest number of epochs.
-    history : History
-        Records the run.
-    store : bool, default=False
-        Whether to keep the states after every entry of the history.
-
-    Returns
-    -------
-    snapshots : Snapshots
-        The states to score rows with.
-    log : SnapshotLog or None
-        All states, if stored.
-    """
+    """Train a network by a schedule, and take snapshots of it."""
     recorder = SnapshotRecorder(len(run.members)) if store else None
     selection = schedule.selection(run, stopping, epochs, history, recorder)
     update = schedule.start(run, epochs)

@@ -22,14 +22,7 @@ SEED = 0
 
 
 class LabelFreeScorer:
-    """A scorer that looks at an estimator and at data, never at labels.
-
-    Parameters
-    ----------
-    name : str
-    function : callable
-        Maps an estimator and data to a number; the larger, the better.
-    """
+    """A scorer that looks at an estimator and at data, never at labels."""
 
     def __init__(self, name, function):
         self.name = name
@@ -47,14 +40,7 @@ class LabelFreeScorer:
 
 
 class LossScorer(LabelFreeScorer):
-    """A scorer that judges the losses of rows, the negated scores.
-
-    Parameters
-    ----------
-    name : str
-    function : callable
-        Maps the losses to a number; the larger, the better.
-    """
+    """A scorer that judges the losses of rows, the negated scores."""
 
     def __call__(self, estimator, X, y=None):
         """Judge an estimator by data; labels are ignored."""

@@ -32,19 +32,7 @@ def detector_of(estimator):
 
 
 class EpochRun:
-    """Candidates that differ in their number of epochs, trained once for all.
-
-    Parameters
-    ----------
-    estimator : BaseDetector or Pipeline
-    candidates : dict of int to dict
-        The parameters of each candidate, by its place in a search.
-
-    Attributes
-    ----------
-    errors_ : dict of int to Exception
-        Why candidates could not be fitted.
-    """
+    """Candidates that differ in their number of epochs, trained once for all."""
 
     def __init__(self, estimator, candidates):
         self.models = {
@@ -87,20 +75,7 @@ class EpochRun:
         self.run_ = model
 
     def scores(self, scoring, X, y=None):
-        """Return the scores of every candidate, by name if there are several.
-
-        Parameters
-        ----------
-        scoring : callable or dict of str to callable
-        X, y : array-like
-            The rows to score, and their labels.
-
-        Returns
-        -------
-        scores : dict of int to dict
-            For each candidate, what each scorer returns or raises; a scorer alone has
-            the name "".
-        """
+        """Return the scores of every candidate, by name if there are several."""
         scorers = scoring if isinstance(scoring, dict) else {"": scoring}
         staged = None
         if all(hasattr(scorer, "of_scores") for scorer in scorers.values()):

@@ -288,14 +288,7 @@ def _time(record, kind):
 
 
 def _train_and_score(estimator, candidates, X, y, split, scoring, train_scores):
-    """Train once and score all candidates; return their scores, or exceptions.
-
-    Parameters
-    ----------
-    estimator : estimator
-    candidates : dict of int to dict
-        Parameters that differ in the number of epochs alone, by place.
-    """
+    """Train once and score all candidates; return their scores, or exceptions."""
     train, test = (
         tuple(None if data is None else _safe_indexing(data, rows) for data in (X, y))
         for rows in split
