@@ -1,11 +1,11 @@
 """ALTBI: truncated losses, growing batches, an ensemble over late epochs."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from skim._detectors._base import BaseDetector
 from skim._model._networks import VAEConfig
@@ -168,10 +168,6 @@ class ALTBIDetector(BaseDetector):
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
         ],
-        "contamination": [
-            *BaseDetector._parameter_constraints["contamination"],
-            Options(Real, {0}),
-        ],
     }
 
     def __init__(
@@ -235,8 +231,8 @@ class ALTBIDetector(BaseDetector):
 
     @property
     def snapshot_epochs_(self) -> NDArray[np.int_]:
-        """The epochs of the snapshots."""
-        return self.history_["epoch"][self.model_.snapshots.entries[:, 0]]
+        """The epochs of the snapshots, of the last member if they differ."""
+        return self.history_["epoch"][self.model_.snapshots.entries].max(axis=1)
 
     @property
     def best_epoch_(self) -> int:

@@ -183,7 +183,6 @@ class NetworkDetector(BaseDetector):
         **BaseDetector._parameter_constraints,
         "network": [StrOptions({"flow", "autoencoder", "vae"}), callable],
         "scaling": [StrOptions({"squash", "minmax"})],
-        "contamination": ALTBIDetector._parameter_constraints["contamination"],
     }
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,28 +19,30 @@ VIEW_WEIGHTS = (3, 1)  # of squashed features and of their normal scores
 class Typical(NamedTuple):
     """What adds up to the loss of an ordinary row."""
 
-    by_input: np.ndarray
-    by_column: np.ndarray
-    rest: float
+    by_input: np.ndarray  # by input of the networks
+    by_column: np.ndarray  # by column of the data
+    rest: float  # what no column accounts for
 
 
 @dataclass(frozen=True)
 class FittedModel:
     """The networks of a detector, and how rows become their losses."""
 
-    scaler: Any
-    network: Any
-    schedule: Any
-    stopping: str | None
+    scaler: Any  # makes the networks' inputs of rows
+    network: Any  # the settings of the network
+    schedule: Any  # by which the networks were trained
+    stopping: str | None  # the criterion for early stopping
     device: str
-    noise: np.ndarray | None
-    training_rows: np.ndarray | None
-    sample: np.ndarray
-    snapshots: Snapshots
-    history: dict[str, np.ndarray]
-    views: tuple[int, ...]
-    folds: Any = None
-    log: Any = None
+    noise: np.ndarray | None  # (M, L, K), of the latent codes that rows are scored with
+    training_rows: np.ndarray | None  # of a large table; None for all
+    sample: np.ndarray  # rows of the training data that show what is typical
+    views: tuple[int, ...]  # number of members that see each view of the data
+    folds: Any = None  # (V, n): the member of each view that has not seen a clean row
+    snapshots: Any = None
+    history: dict[str, np.ndarray] = field(default_factory=dict)
+    log: Any = None  # the states after every entry of the history, if stored
+    # The minimum and the width of each member's losses on the training data, (S, 2, M),
+    # if losses are normalized; and the same for every entry of the history.
     ranges: np.ndarray | None = None
     log_ranges: np.ndarray | None = None
 
@@ -124,8 +126,15 @@ class FittedModel:
 
     def __getstate__(self):
         """Leave out what is cached: a shape may hold a module."""
-        names = self.__dataclass_fields__
-        return {name: getattr(self, name) for name in names}
+        return {own.name: getattr(self, own.name) for own in fields(self)}
+
+    def __setstate__(self, state):
+        if set(state) != {own.name for own in fields(self)}:
+            raise ValueError(
+                "This model was stored by another version of skim and cannot be "
+                "loaded; fit it again."
+            )
+        vars(self).update(state)
 
     # Contributions -------------------------------------------------------------
 

@@ -187,7 +187,8 @@ class ModuleConfig(NetworkConfig):
     def validate(self, n_features):
         """Raise if the module cannot be trained; warn if it cannot be pickled."""
         check_choice("scaling", self.scaling, SCALINGS)
-        nets.check_module(nets.ModuleShape(self.network, n_features))
+        with nets.outside_compute():
+            nets.check_module(nets.ModuleShape(self.network, n_features))
         try:
             pickle.dumps(self.network)
         except (pickle.PicklingError, AttributeError, TypeError):

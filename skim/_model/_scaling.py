@@ -1,6 +1,6 @@
 """From a table to network inputs of about [0, 1]."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,27 +24,32 @@ MAX_HEAVINESS = 3.0
 MAX_TAIL = 20.0
 
 BLOCK_CELLS = 2**18  # that are scaled and scored at once
-MAX_KEPT_VALUES = 2**22  # of a table that is scaled once for all
+MAX_KEPT_VALUES = 2**27  # of a table that is scaled once for all: 512 MB
 
 
 @dataclass(frozen=True)
 class ScaledRows:
     """Rows as the networks see them."""
 
-    values: np.ndarray
-    missing: np.ndarray | None
-    far: tuple | None
+    values: np.ndarray  # float32 of shape (n, n_inputs), NaN where a cell is missing
+    missing: np.ndarray | None  # (n, p), in columns that have values
+    far: tuple | None  # row, column and loss of the cells far from their column
 
 
 @dataclass(frozen=True)
 class ScaledTable:
-    """A table whose rows are scaled when they are needed."""
+    """A table whose rows are scaled when they are needed, unless they are kept."""
 
     scaler: "InputScaler"
     X: np.ndarray
+    scaled: np.ndarray | None = None  # all inputs of the networks, if kept
+    blocks: list | None = None
 
     def __iter__(self):
         """Yield blocks of consecutive rows: which they are, and the scaled rows."""
+        if self.blocks is not None:
+            yield from self.blocks
+            return
         size = max(BLOCK_CELLS // self.X.shape[1], 64)
         for start in range(0, len(self.X), size):
             block = slice(start, start + size)
@@ -54,9 +59,15 @@ class ScaledTable:
         return len(self.X)
 
     def kept(self):
-        """Return all blocks, scaled once, if there are few values, or the table."""
-        n_values = len(self.X) * len(self.scaler.fill_)
-        return list(iter(self)) if n_values <= MAX_KEPT_VALUES else self
+        """Return the table with all rows scaled once, unless it is huge."""
+        n_rows, n_inputs = len(self.X), len(self.scaler.fill_)
+        if n_rows * n_inputs > MAX_KEPT_VALUES:
+            return self
+        scaled, blocks = np.empty((n_rows, n_inputs), np.float32), []
+        for block, rows in self:
+            scaled[block] = rows.values
+            blocks.append((block, replace(rows, values=scaled[block])))
+        return replace(self, scaled=scaled, blocks=blocks)
 
     def values(self, places=slice(None)):
         """Return the scaled values of rows, of shape (*places.shape, n_inputs)."""

@@ -9,11 +9,22 @@ EXPECTED_SHARE = 0.0125  # of outliers, where the losses give no hint
 SHARES = (0.005, 0.2)  # smallest and largest share of outliers considered
 WINDOW = 1.25  # the spacing at a share is measured from share / 1.25 to share * 1.25
 LINEAR_REACH = 3.0  # interquartile ranges above the median until gaps count less
-CERTAIN = (
-    10.0  # interquartile ranges from the median, beyond which every row is an outlier
-)
+CERTAIN = 10.0  # interquartile ranges from the median; rows beyond are outliers
 APART = 3.0  # times the usual spacing is a gap that sets a group apart
 MIN_VALUES = 4  # fewer losses are too few for a threshold
+CLEAN_SHARE = 0.01  # of new clean rows that may be flagged if contamination is 0
+
+
+def offset_of(scores, held_out, contamination):
+    """Return the threshold; on clean data, that which few new rows fall below."""
+    if contamination != 0:
+        return threshold(scores, contamination)
+    if held_out is None:
+        raise ValueError(
+            "contamination=0 changes how the networks are trained; call "
+            "set_params(contamination=0) and fit again."
+        )
+    return threshold(held_out, CLEAN_SHARE)
 
 
 def threshold(scores, contamination):

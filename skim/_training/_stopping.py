@@ -64,7 +64,7 @@ class CommonEpochs:
             self._earliest = schedule.earliest_end(run.n_rows)
 
     def check(self, run, epoch, losses):
-        """Record an epoch, given the losses of its last batch; return whether to stop."""
+        """Record an epoch by the losses of its last batch; return whether to stop."""
         run.check_finite(losses)
         monitor, is_checked, value = self._monitor, epoch in self._checked, np.nan
         if monitor is not None and is_checked and epoch >= self._earliest:

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import skim._detectors._base
 from skim import ALTBIDetector, IMAutoencoderDetector
 from skim._nets import NonFiniteLossError
-from skim._training._history import History
+from skim._training._train import History
 from skim.metrics import get_scorer, get_scorer_names
 from skim.model_selection import EpochSearchCV, InSampleSplit
 from skim.networks import VAEConfig

@@ -8,7 +8,7 @@ from sklearn.base import clone
 import skim._training._stopping
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 from skim._nets import Adam, AutoencoderShape, Run
-from skim._training._history import History
+from skim._training._train import History
 from skim._training._stopping import CRITERIA, BestOfEach, checked_epochs
 from skim.metrics import loss_entropy, separation
 from skim.networks import VAEConfig
