@@ -7,20 +7,21 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim import _nets as nets
 from skim._detectors._ema import EMAWarmStart
-from skim._detectors._threshold_mixin import ThresholdMixin
+from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
 from skim._model._expectations import CellExpectations, cells_to_blame
 from skim._model._fitted import FittedModel
 from skim._model._networks import AutoencoderConfig, NetworkConfig, VAEConfig
@@ -87,7 +88,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "epochs": [Interval(Integral, 1, None, closed="left")],
         "ema_steps": EMAWarmStart._parameter_constraints["ema_steps"],
-        "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="both")],
+        "contamination": CONTAMINATION,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "device": [str],
@@ -365,14 +366,19 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
             :class:`IMAutoencoderDetector`).
         """
         table = scaled_table(self, X)
-        n_threads = effective_n_jobs(self.n_jobs)
-        contributions = self.model_.contributions(table, n_threads=n_threads)
-        if relative:
-            contributions -= self.typical_contributions_
+        contributions = self._contributions(table, relative)
         if not as_frame:
             return contributions
         names = getattr(self, "feature_names_in_", None)
         return to_frame(contributions, columns=names, index=getattr(X, "index", None))
+
+    def _contributions(self, table, relative):
+        n_threads = effective_n_jobs(self.n_jobs)
+        with nets.compute():
+            contributions = self.model_.contributions(table, n_threads=n_threads)
+            if relative:
+                contributions -= self.typical_contributions_
+        return contributions
 
     def reasons(self, X: ArrayLike, *, n_reasons: int | None = 3) -> pd.DataFrame:
         """Compare the cells that make rows abnormal with what to expect in them.
@@ -405,25 +411,21 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         pd = import_pandas("reasons needs pandas: pip install pandas")
         table = scaled_table(self, X, dtype=np.float64)
         scaler, (n_rows, n_features) = self.model_.scaler, table.X.shape
-        contributions = self.model_.contributions(
-            table, n_threads=effective_n_jobs(self.n_jobs)
-        )
-        contributions -= self.typical_contributions_
-        expectations = CellExpectations(scaler, scaler.cells(self.model_.sample))
+        contributions = self._contributions(table, relative=True)
         n_reasons = n_features if n_reasons is None else min(n_reasons, n_features)
         index = getattr(X, "index", None)
         index = index if isinstance(index, pd.Index) else pd.RangeIndex(n_rows)
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             names = np.array([f"x{j}" for j in range(n_features)])
-        parts = []
-        for start in range(0, n_rows, CHUNK_ROWS):
-            chunk = slice(start, start + CHUNK_ROWS)
-            parts.append(
+        with nets.compute():
+            expectations = CellExpectations(scaler, scaler.cells(self.model_.sample))
+            parts = [
                 cells_to_blame(
                     expectations, table.cells(chunk), contributions[chunk], n_reasons
                 )
-            )
+                for chunk in gen_batches(n_rows, CHUNK_ROWS)
+            ]
         cells = {
             name: np.concatenate([part[name] for part in parts]) for name in parts[0]
         }
@@ -503,14 +505,15 @@ def _validated(estimator, X, *, reset=False, dtype=(np.float64, np.float32), **c
     if isinstance(X, np.ma.MaskedArray):
         X = X.astype(np.float64).filled(np.nan)
     try:
-        return validate_data(
-            estimator,
-            X,
-            reset=reset,
-            dtype=dtype,
-            ensure_all_finite="allow-nan",
-            **checks,
-        )
+        with np.errstate(invalid="ignore"):  # the sum of cells may overflow both ways
+            return validate_data(
+                estimator,
+                X,
+                reset=reset,
+                dtype=dtype,
+                ensure_all_finite="allow-nan",
+                **checks,
+            )
     except (TypeError, ValueError) as error:
         refuse_text(estimator, X, error)
         raise

@@ -6,7 +6,7 @@ import pickle
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import joblib
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils import _safe_indexing, check_scalar
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -30,7 +30,7 @@ from skim._detectors._labels import (
     most_valuable,
     warn_of_contradictions,
 )
-from skim._detectors._threshold_mixin import ThresholdMixin
+from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
 from skim._model._threshold import threshold
 from skim._training._boosting import IMBoostSchedule
 from skim._utils import evenly_spaced, own_random_state
@@ -146,7 +146,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
     _parameter_constraints: dict = {
         "detector": [HasMethods(["fit", "score_samples", "feature_space"]), None],
-        "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
+        "contamination": CONTAMINATION[:2],
         "query_strategy": [StrOptions(set(STRATEGIES))],
         "random_state": ["random_state"],
     }

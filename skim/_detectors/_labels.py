@@ -23,6 +23,8 @@ def check_labels(labels, n_rows):
             f"labels has shape {values.shape}, but there are {n_rows} rows; pass one "
             "label per row, NaN where it is unknown."
         )
+    if np.iscomplexobj(values):
+        raise ValueError("labels must not be complex numbers.")
     if values.dtype == object:
         is_missing = [value is None or is_pandas_na(value) for value in values]
         values = np.where(is_missing, np.nan, values)

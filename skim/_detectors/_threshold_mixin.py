@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils._param_validation import validate_parameter_constraints
+from sklearn.utils._param_validation import (
+    Interval,
+    Options,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from skim import __version__
 from skim._model._threshold import offset_of, probability
+
+CONTAMINATION = [
+    StrOptions({"auto"}),
+    Interval(Real, 0, 0.5, closed="right"),
+    Options(Real, {0}),  # clean training data
+]
 
 
 class ThresholdMixin(OutlierMixin):

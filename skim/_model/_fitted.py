@@ -158,10 +158,9 @@ class FittedModel:
         A missing cell contributes what its column does in an ordinary row.
         """
         found = np.empty(table.X.shape)
-        with nets.compute():
-            for block, part in table:
-                _, terms = self._losses_and_terms(part.values, n_threads)
-                found[block] = self._over_cells(terms, part, table.X[block])
+        for block, part in table:
+            _, terms = self._losses_and_terms(part.values, n_threads)
+            found[block] = self._over_cells(terms, part, table.X[block])
         return found
 
     def _losses_and_terms(self, values, n_threads=1):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, _fit_context, clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim._detectors._altbi import ALTBIDetector
-from skim._detectors._threshold_mixin import ThresholdMixin
+from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
 from skim._model._threshold import offset_of
 from skim._utils import import_pandas
 from skim.tables._encoder import TableEncoder
@@ -118,7 +118,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "detector": [HasMethods(["fit", "score_samples"]), None],
         "by": [str, Integral, None],
-        "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="both")],
+        "contamination": CONTAMINATION,
         "drop": ["array-like"],
         "categorical": ["array-like"],
         "ids": ["array-like"],

@@ -46,7 +46,11 @@ def in_small_blocks(monkeypatch):
     [
         lambda: quick(store_snapshots=True),
         lambda: quick(IMAutoencoderDetector, store_snapshots=True),
-        lambda: quick(schedule=ODIMSchedule(patience_updates=9), store_snapshots=True),
+        lambda: quick(
+            network="vae",
+            schedule=ODIMSchedule(patience_updates=9),
+            store_snapshots=True,
+        ),
         lambda: ALTBIDetector.paper(epochs=3, random_state=0, store_snapshots=True),
     ],
 )
