@@ -503,7 +503,7 @@ def _folds(views, n_rows, random_state):
 def _validated(estimator, X, *, reset=False, dtype=(np.float64, np.float32), **checks):
     """Return rows as numbers, NaN where missing."""
     if isinstance(X, np.ma.MaskedArray):
-        X = X.astype(np.float64).filled(np.nan)
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     try:
         with np.errstate(invalid="ignore"):  # the sum of cells may overflow both ways
             return validate_data(

@@ -6,6 +6,7 @@ with. It knows neither the networks nor the stopping criteria.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -43,6 +44,14 @@ class Schedule(Parameters):
     def start(self, run, epochs):
         """Return the function that takes the steps of a run."""
         return self.update
+
+    @abstractmethod
+    def update(self, run, epoch):
+        """Take one step of an epoch, counted from 1; return the losses of the batch."""
+
+    @abstractmethod
+    def updates_in_epoch(self, n_rows):
+        """Return the number of updates per epoch."""
 
     def check_every(self, n_rows):
         """Return the number of updates from one check of the run to the next."""
