@@ -10,8 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-FLOAT32_MAX = float(np.finfo(np.float32).max)
-
 
 def own_random_state(random_state):
     """Return a RandomState; None gives a fresh one, and not the global one."""
@@ -25,11 +23,6 @@ def own_random_state(random_state):
 def evenly_spaced(n, max_places):
     """Return at most `max_places` of `n` places, from the first to the last."""
     return np.linspace(0, n - 1, min(n, max_places)).round().astype(np.intp)
-
-
-def finite(values, nan):
-    """Replace overflow, on rows far beyond the data, by the largest number."""
-    return np.nan_to_num(values, nan=nan, posinf=FLOAT32_MAX, neginf=-FLOAT32_MAX)
 
 
 def hidden_and_latent_widths(n_features, max_width):

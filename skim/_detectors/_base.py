@@ -23,7 +23,7 @@ from skim import _nets as nets
 from skim._detectors._ema import EMAWarmStart
 from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
 from skim._model._expectations import CellExpectations, cells_to_blame
-from skim._model._fitted import FittedModel
+from skim._model._fitted import FLOAT32_MAX, FittedModel, finite
 from skim._model._networks import AutoencoderConfig, NetworkConfig, VAEConfig
 from skim._model._scaling import ScaledTable
 from skim._model._threshold import offset_of
@@ -37,9 +37,7 @@ from skim._training._schedules import (
 from skim._training._stopping import CRITERIA
 from skim._training._train import History, train
 from skim._utils import (
-    FLOAT32_MAX,
     evenly_spaced,
-    finite,
     import_pandas,
     own_random_state,
     refuse_text,
@@ -282,8 +280,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         """
         rows = scaled_table(self, X)
         with nets.compute():
-            losses = self.model_.losses(rows, n_threads=effective_n_jobs(self.n_jobs))
-        return finite(-losses, nan=-FLOAT32_MAX)
+            return self.model_.scores(rows, n_threads=effective_n_jobs(self.n_jobs))
 
     def staged_score_samples(self, X: ArrayLike) -> Iterator[NDArray[np.float64]]:
         """Score rows as if training had ended earlier, after every entry of it.

@@ -3,8 +3,7 @@
 import numpy as np
 from sklearn.decomposition import PCA
 
-from skim._model._gaps import gap_factor
-from skim._model._scaling import FAR_AWAY, FREE, InputScaler, ScaledRows
+from skim._model._scaling import FAR_AWAY, FREE, InputScaler, ScaledRows, gap_factor
 from skim._utils import evenly_spaced
 
 MIN_FEATURES = 200  # of a wide table

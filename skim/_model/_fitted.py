@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skim import _nets as nets
-from skim._model._gaps import fill_gaps, gap_factor
+from skim._model._scaling import gap_factor
 from skim._training._snapshots import Snapshots
-from skim._utils import FLOAT32_MAX, finite
 
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 VIEW_WEIGHTS = (3, 1)  # of squashed features and of their normal scores
 
 
@@ -57,6 +57,10 @@ class FittedModel:
             losses = self.combined(totals, len(self.snapshots.weights))
             found.append(self.completed(losses, part))
         return np.concatenate(found)
+
+    def scores(self, rows, *, n_threads=1):
+        """Return the negated losses of rows, however far they are."""
+        return finite(-self.losses(rows, n_threads=n_threads), nan=-FLOAT32_MAX)
 
     def _totals(self, losses):
         """Sum losses of shape (M, n) over the members of each view."""
@@ -335,3 +339,21 @@ def rescaled(losses, ranges):
     """Map each member's losses, of shape (M, n), from its range to [0, 1]."""
     low, width = ranges
     return (losses - low[:, None]) / width[:, None]
+
+
+def fill_gaps(losses, missing, typical, rest, n_features):
+    """Make the losses of rows with gaps comparable with those of complete rows.
+
+    A missing cell adds to the loss what its column adds in an ordinary row. The sum of
+    fewer terms varies less, so its difference from the loss of an ordinary row is
+    scaled up to vary as much as that of a complete row.
+    """
+    ordinary = typical.sum() + rest
+    filled = losses + np.where(missing, typical, 0.0).sum(axis=1)
+    scaled = ordinary + (filled - ordinary) * gap_factor(missing, n_features)
+    return np.where(missing.any(axis=1), scaled, losses)
+
+
+def finite(values, nan):
+    """Replace overflow, on rows far beyond the data, by the largest number."""
+    return np.nan_to_num(values, nan=nan, posinf=FLOAT32_MAX, neginf=-FLOAT32_MAX)

@@ -330,3 +330,13 @@ def _mean(X):
         total = np.where(known, X, 0.0).sum(axis=0)
         mean = np.divide(total, n_known, out=mean, where=n_known > 0)
     return mean
+
+
+def gap_factor(missing, n_features):
+    """Return the factor by which the excess of rows with gaps is scaled up.
+
+    It is 0 for rows without any value, which are ordinary as far as one can tell.
+    """
+    n_known = n_features - missing.sum(axis=1)
+    factor = np.sqrt(n_features / np.maximum(n_known, 1))
+    return np.where(n_known > 0, factor, 0.0)

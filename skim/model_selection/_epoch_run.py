@@ -15,7 +15,6 @@ from skim._detectors._base import (
     fitted_copy,
     scaled_table,
 )
-from skim._utils import FLOAT32_MAX, finite
 
 
 def detector_of(estimator):
@@ -118,10 +117,7 @@ class EpochRun:
             losses = list(model.staged_losses(rows, map(model.entry_of, epochs)))
         if not np.isfinite(losses).all():
             return None
-        return {
-            e: finite(-own, nan=-FLOAT32_MAX)
-            for e, own in zip(epochs, losses, strict=True)
-        }
+        return {e: -own for e, own in zip(epochs, losses, strict=True)}
 
     def _model_at(self, place):
         """Return a candidate as a training run of its own would have left it."""

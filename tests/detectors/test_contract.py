@@ -12,6 +12,7 @@ from sklearn.metrics import make_scorer, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from skim import ALTBIDetector, IMAutoencoderDetector
+from tests.conftest import make_quick
 
 COLUMNS = ["a", "b", "c", "d", "e", "f"]
 
@@ -83,9 +84,9 @@ def test_device_is_resolved_at_fit(quick, fitted, table):
 
 
 @pytest.mark.parametrize("device", ["cuda:99", "meta", "toaster"])
-def test_an_absent_device_is_refused(quick, table, device):
+def test_an_absent_device_is_refused(table, device):
     with pytest.raises(ValueError, match=r"device=.* is not available"):
-        quick(device=device).fit(table)
+        make_quick("altbi", device=device).fit(table)
 
 
 @pytest.mark.parametrize(
@@ -102,10 +103,10 @@ def test_an_absent_device_is_refused(quick, table, device):
         {"schedule__batch_size": True},
     ],
 )
-def test_bad_parameters_are_named(quick, table, params):
+def test_bad_parameters_are_named(table, params):
     name = next(iter(params)).split("__")[-1]
     with pytest.raises(ValueError, match=name):
-        quick(**params).fit(table)
+        make_quick("altbi", **params).fit(table)
 
 
 def test_silent_by_default(quick, table, capfd):

@@ -95,13 +95,13 @@ def test_blas_threads_are_restored_after_an_error():
     assert blas_threads() == before
 
 
-@pytest.mark.parametrize("n_columns", [4, 240])
-def test_numbers_next_to_the_largest_give_no_warning(quick, n_columns):
-    X = np.random.default_rng(0).normal(size=(60, n_columns))
+@pytest.mark.parametrize("kind", ["altbi", "autoencoder", "network"])
+def test_numbers_next_to_the_largest_give_no_warning(kind):
+    X = np.random.default_rng(0).normal(size=(60, 240))
     giant = X.copy()
     giant[3, 1::4], giant[4, 1::4] = 1e308, -1e308
     for training in (X, giant):
-        detector = quick(epochs=4).fit(training)
+        detector = make_quick(kind, epochs=4).fit(training)
         for scores in (detector.score_samples(giant), detector.explain(giant)):
             assert np.isfinite(scores).all()
         detector.reasons(giant[:5])

@@ -138,13 +138,6 @@ def test_labels_take_all_rows_of_a_large_table(large):
     )
 
 
-def test_all_rows_of_a_smaller_table_are_scored(large):
-    detector = quick().fit(large)
-    detector.fit(large[:1000])
-    assert detector.training_rows_ is None
-    assert detector.training_scores_.shape == (1000,)
-
-
 def test_fit_predict_labels_every_row_of_a_large_table(large):
     detector = quick()
     labels = detector.fit_predict(large)

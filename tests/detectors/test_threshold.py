@@ -154,12 +154,12 @@ def test_contamination_can_be_changed_without_training(quick, table):
     assert_array_equal(detector.training_scores_, scores)
 
 
-@pytest.mark.parametrize("bad", [0, -0.1, 0.6, np.nan, "all", None, [0.1]])
-def test_a_refused_contamination_changes_nothing(fitted, bad):
+def test_a_refused_contamination_changes_nothing(fitted):
     offset = fitted.offset_
-    with pytest.raises(ValueError, match="contamination"):
-        fitted.set_contamination(bad)
-    assert (fitted.contamination, fitted.offset_) == ("auto", offset)
+    for bad in (0, -0.1, 0.6, np.nan, "all", None, [0.1]):
+        with pytest.raises(ValueError, match="contamination"):
+            fitted.set_contamination(bad)
+        assert (fitted.contamination, fitted.offset_) == ("auto", offset)
 
 
 # Probabilities --------------------------------------------------------------------
