@@ -10,8 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-FLOAT32_MAX = float(np.finfo(np.float32).max)
-
 
 def own_random_state(random_state):
     """Return a RandomState; None gives a fresh one, and not the global one."""
@@ -25,11 +23,6 @@ def own_random_state(random_state):
 def evenly_spaced(n, max_places):
     """Return at most `max_places` of `n` places, from the first to the last."""
     return np.linspace(0, n - 1, min(n, max_places)).round().astype(np.intp)
-
-
-def finite(values, nan):
-    """Replace overflow, on rows far beyond the data, by the largest number."""
-    return np.nan_to_num(values, nan=nan, posinf=FLOAT32_MAX, neginf=-FLOAT32_MAX)
 
 
 def hidden_and_latent_widths(n_features, max_width):
@@ -55,24 +48,7 @@ def hidden_and_latent_widths(n_features, max_width):
 
 
 def outlier_mask(y, n_samples, name="y", advice=""):
-    """Tell which rows are outliers.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Booleans or 0/1 with outliers as 1, as PyOD and ADBench have it, or +1/-1
-        with outliers as -1, as scikit-learn has it.
-    n_samples : int
-        The expected length.
-    name : str, default="y"
-        What to call the labels in an error.
-    advice : str, default=""
-        What to add to the error if they are all alike.
-
-    Returns
-    -------
-    is_outlier : ndarray of bool of shape (n_samples,)
-    """
+    """Tell which rows are outliers."""
     from sklearn.utils import column_or_1d
 
     labels = column_or_1d(y)
@@ -100,20 +76,7 @@ def outlier_mask(y, n_samples, name="y", advice=""):
 
 
 def to_frame(values, *, columns=None, index=None):
-    """Make a DataFrame of an array.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, p)
-    columns : sequence of str, default=None
-        By default x0, x1 and so on.
-    index : object, default=None
-        Used if it is an index of pandas.
-
-    Returns
-    -------
-    frame : DataFrame
-    """
+    """Make a DataFrame of an array."""
     pd = import_pandas()
     if columns is None:
         columns = [f"x{j}" for j in range(values.shape[1])]
@@ -144,14 +107,7 @@ def refuse_text(estimator, X, error):
 
 
 def feature_names(transformer, detector):
-    """Return the names of the features that a detector sees, None if not known.
-
-    Parameters
-    ----------
-    transformer : estimator
-        What comes before the detector.
-    detector : estimator
-    """
+    """Return the names of the features that a detector sees, None if not known."""
     names = getattr(detector, "feature_names_in_", None)
     if names is not None:
         return names
@@ -172,17 +128,7 @@ def import_pandas(otherwise="A data frame needs pandas: pip install pandas"):
 
 @contextlib.contextmanager
 def replacing(target):
-    """Yield where to write what takes the place of a file if all goes well.
-
-    Parameters
-    ----------
-    target : Path
-
-    Yields
-    ------
-    draft : Path
-        A file beside it, of the same extension, which is not there yet.
-    """
+    """Yield where to write what takes the place of a file if all goes well."""
     draft = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}{target.suffix}")
     try:
         yield draft
@@ -204,31 +150,11 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def get_params(self, deep: bool = True) -> dict:
-        """Return the parameters by name.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Not used: no parameter has parameters of its own.
-
-        Returns
-        -------
-        params : dict
-        """
+        """Return the parameters by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name.
-
-        Parameters
-        ----------
-        **params : dict
-            The parameters to change.
-
-        Returns
-        -------
-        self : object
-        """
+        """Set parameters by name."""
         unknown = sorted(set(params) - set(self.get_params()))
         if unknown:
             raise ValueError(

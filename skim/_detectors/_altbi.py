@@ -1,17 +1,19 @@
 """ALTBI: truncated losses, growing batches, an ensemble over late epochs."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from skim._detectors._base import BaseDetector
+from skim._detectors._docs import with_shared_docs
 from skim._model._networks import VAEConfig
 from skim._training._schedules import ALTBISchedule
 
 
+@with_shared_docs
 class ALTBIDetector(BaseDetector):
     """Outlier detector that memorises the inliers under a truncated loss.
 
@@ -30,7 +32,8 @@ class ALTBIDetector(BaseDetector):
     ----------
     n_estimators : int or "auto", default="auto"
         Number of networks, trained side by side. "auto" is 6 for fewer than 500
-        rows, where chance weighs more and networks cost less, and 3 for more.
+        rows, where chance weighs more and networks cost less, and 3 for more; 10 and 5
+        if `contamination` is 0.
 
     epochs : int, default=100
         Number of epochs or, if `stopping` chooses when to stop, the largest number.
@@ -50,56 +53,10 @@ class ALTBIDetector(BaseDetector):
         sample of rows are best by this criterion of :mod:`skim.metrics`; None means
         the last epoch.
 
-    ema_steps : int, default=0
-        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it. The
-        paper uses 50.
-
-    contamination : "auto" or float, default="auto"
-        Share of outliers in the training data, in [0, 0.5], which sets the
-        threshold. With "auto", the threshold lies where the losses of the training
-        data thin out: in a gap of their upper tail if there is a wide one, and else so
-        that about 1 to 3 % of the rows are outliers. 0 means that the training data is
-        clean: all rows train the networks, three times as long and without early
-        stopping, and the threshold is such that about 1 % of new clean rows are
-        flagged, estimated from members that were not trained on them.
-
-    random_state : int, RandomState instance or None, default=None
-        Controls the initial weights, the batches and the latent noise. Pass an int
-        for reproducible scores.
-
-    n_jobs : int, default=None
-        Number of threads that score rows; training uses one. None means 1 unless in
-        a :obj:`joblib.parallel_config` context, -1 all processors. Scores do not
-        depend on it.
-
-    device : str, default="cpu"
-        Where to compute: any device of torch, or "auto" for a GPU if there is one.
-
-    store_snapshots : bool, default=False
-        Whether to keep the weights after every entry of `history_`, for
-        :meth:`staged_score_samples`.
-
-    verbose : int, default=0
-        Whether to show a progress bar on standard error.
+    <shared parameters>
 
     Attributes
     ----------
-    offset_ : float
-        Threshold: ``decision_function = score_samples - offset_``.
-
-    training_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, as `score_samples` returns them; of the rows
-        `training_rows_` if there are more than a million.
-
-    held_out_scores_ : ndarray of shape (n_samples,) or None
-        With ``contamination=0``, scores of the training data by members that have not
-        seen it; None otherwise.
-
-    training_rows_ : ndarray of shape (n_sampled,) or None
-        If there are more than a million rows, a random sample of 200,000 trains the
-        networks and sets the threshold; all rows set the scaling. These are the
-        sampled indices, in the order of `training_scores_`. None for smaller tables.
-
     history_ : dict of str to ndarray
         Record of the training run, with one element per epoch: "epoch", "update",
         "batch_size", the quantiles of the batch's losses "loss_q05", "loss_q25",
@@ -113,24 +70,7 @@ class ALTBIDetector(BaseDetector):
     snapshot_epochs_ : ndarray of int
         The epochs, counted from 1, of the snapshots.
 
-    weights_ : ndarray of shape (n_snapshots, n_estimators, n_weights)
-        Weights of the snapshots.
-
-    typical_contributions_ : ndarray of shape (n_features,)
-        Mean contributions of the features in a sample of the training data.
-
-    device_ : str
-        The device that was used.
-
-    model_ : FittedModel
-        What was learned, as arrays. Its interface may change.
-
-    n_features_in_ : int
-        Number of features seen during `fit`.
-
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen during `fit`. Defined only when `X` has
-        feature names that are all strings.
+    <shared attributes>
 
     See Also
     --------
@@ -167,10 +107,6 @@ class ALTBIDetector(BaseDetector):
         "n_estimators": [
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
-        ],
-        "contamination": [
-            *BaseDetector._parameter_constraints["contamination"],
-            Options(Real, {0}),
         ],
     }
 
@@ -235,8 +171,8 @@ class ALTBIDetector(BaseDetector):
 
     @property
     def snapshot_epochs_(self) -> NDArray[np.int_]:
-        """The epochs of the snapshots."""
-        return self.history_["epoch"][self.model_.snapshots.entries[:, 0]]
+        """The epochs of the snapshots, of the last member if they differ."""
+        return self.history_["epoch"][self.model_.snapshots.entries].max(axis=1)
 
     @property
     def best_epoch_(self) -> int:

@@ -7,46 +7,37 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context, clone
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim import _nets as nets
-from skim._compat import CallbackSupportMixin
-from skim._detectors._callbacks import FitCallbacks
 from skim._detectors._ema import EMAWarmStart
-from skim._detectors._threshold_mixin import ThresholdMixin
+from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
 from skim._model._expectations import CellExpectations, cells_to_blame
-from skim._model._fitted import FittedModel
+from skim._model._fitted import FLOAT32_MAX, FittedModel, finite
 from skim._model._networks import AutoencoderConfig, NetworkConfig, VAEConfig
 from skim._model._scaling import ScaledTable
-from skim._model._threshold import threshold
+from skim._model._threshold import offset_of
 from skim._training._boosting import IMBoostSchedule
-from skim._training._history import History
 from skim._training._schedules import (
     ALTBISchedule,
     BestEpochSchedule,
     ODIMSchedule,
     Schedule,
 )
-from skim._training._snapshots import Snapshots
 from skim._training._stopping import CRITERIA
-from skim._training._train import train
+from skim._training._train import History, train
 from skim._utils import (
-    FLOAT32_MAX,
     evenly_spaced,
-    finite,
     import_pandas,
     own_random_state,
     refuse_text,
@@ -60,7 +51,6 @@ SMALL_TABLE = 500  # rows; chance weighs more in smaller ones, and networks cost
 N_TYPICAL_ROWS = 2048  # of the training data, kept to tell what is usual
 MAX_ROWS = 1_000_000  # beyond this, a sample stands for all but in scaling
 N_SAMPLED_ROWS = 200_000
-CLEAN_SHARE = 0.01  # of new clean rows that may be flagged if contamination is 0
 CHUNK_ROWS = 1024  # whose cells are predicted at once
 
 NETWORKS: dict[str, Callable] = {
@@ -80,13 +70,7 @@ class DivergedError(ValueError):
     """The loss of a training run is no longer finite."""
 
 
-class BaseDetector(
-    CallbackSupportMixin,
-    EMAWarmStart,
-    ThresholdMixin,
-    BaseEstimator,
-    metaclass=ABCMeta,
-):
+class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class of the detectors built on the inlier-memorization effect.
 
     A detector is a network, a schedule by which it is trained and a criterion that says
@@ -102,10 +86,7 @@ class BaseDetector(
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "epochs": [Interval(Integral, 1, None, closed="left")],
         "ema_steps": EMAWarmStart._parameter_constraints["ema_steps"],
-        "contamination": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, 0.5, closed="right"),
-        ],
+        "contamination": CONTAMINATION,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "device": [str],
@@ -142,13 +123,13 @@ class BaseDetector(
         self : object
             The fitted detector.
         """
-        self._fit(X, y, observe)
+        n_threads = effective_n_jobs(self.n_jobs)
+        with nets.compute():
+            self._fit(X, observe, n_threads)
         return self
 
-    def _fit(self, X, y, observe):
-        n_threads = effective_n_jobs(self.n_jobs)
+    def _fit(self, X, observe, n_threads):
         checked = clone(self)  # takes the names of the columns
-        as_passed = X
         X = _validated(checked, X, reset=True, ensure_min_samples=2)
         network, schedule = self._network(), _resolved(self.schedule, SCHEDULES)
         network.validate(X.shape[1])
@@ -162,18 +143,11 @@ class BaseDetector(
         _check_columns(scaler, getattr(checked, "feature_names_in_", None))
         n_members = self.n_estimators
         if n_members == "auto":
-            n_members = 6 if len(X) < SMALL_TABLE else 3
+            # Members that see all but a part of clean data should be more.
+            small, large = (10, 5) if is_clean else (6, 3)
+            n_members = small if len(X) < SMALL_TABLE else large
         views = network.views(scaler, n_members)
-        if len(views) > 1 and not schedule.common_snapshots:
-            raise ValueError(
-                f"{type(schedule).__name__} cannot train a network with two views; "
-                "use an ALTBISchedule, or set n_normal=0."
-            )
-        if is_clean and min(views) < 2:
-            raise ValueError(
-                "contamination=0 needs at least two members per view, so that "
-                "each row is left out by one; increase n_estimators or n_normal."
-            )
+        _check_views(views, schedule, is_clean)
         training_rows = None
         if len(X) > MAX_ROWS:
             random_state = own_random_state(self.random_state)
@@ -182,100 +156,67 @@ class BaseDetector(
             )
             training_rows.sort()
             X = X[training_rows]
+        rows = ScaledTable(scaler, X).kept()
+        folds = _folds(views, len(X), self.random_state) if is_clean else None
+        run = self._new_run(network, schedule, rows, views, folds, device)
+        model = FittedModel(
+            scaler=scaler,
+            network=network.settings(),
+            schedule=schedule.settings(),
+            stopping=stopping,
+            device=device,
+            noise=None if run.noise is None else run.noise.cpu().numpy(),
+            training_rows=training_rows,
+            sample=X[evenly_spaced(len(X), N_TYPICAL_ROWS)],
+            views=views,
+            folds=folds,
+        )
 
-        total = self.epochs if schedule.entries_are_epochs else None
-        new_context = getattr(self, "_init_callback_context", None)
-        callbacks = FitCallbacks(self, as_passed, y, total, new_context)
-        with nets.compute():
-            rows = ScaledTable(scaler, X).kept()
-            shape = network.shape(scaler, views)
-            folds = _folds(views, len(X), self.random_state) if is_clean else None
-            run = self._new_run(shape, schedule, rows, views, folds, device)
-            model = FittedModel(
-                scaler=scaler,
-                network=network.settings(),
-                schedule=schedule.settings(),
-                stopping=stopping,
-                device=device,
-                noise=None if run.noise is None else run.noise.cpu().numpy(),
-                training_rows=training_rows,
-                sample=X[evenly_spaced(len(X), N_TYPICAL_ROWS)],
-                snapshots=Snapshots(*(np.empty((0, n_members)) for _ in range(3))),
-                history={},
-                views=views,
-                folds=folds,
+        def on_entry():
+            now = model.with_state(run.state(), run.members)
+            with nets.outside_compute():
+                return observe(now, rows)
+
+        history = History(
+            type(self).__name__,
+            self.epochs if schedule.entries_are_epochs else None,
+            self.verbose,
+            None if observe is None else on_entry,
+        )
+        try:
+            snapshots, log = train(
+                run, schedule, stopping, self.epochs, history, self.store_snapshots
             )
-
-            def on_entry():
-                now = model.with_state(run.state(), run.members)
-                stop = False
-                if observe is not None:
-                    with nets.outside_compute():
-                        stop = bool(observe(now, rows))
-                return callbacks.end_epoch(lambda: as_if_fitted(now)) or stop
-
-            def as_if_fitted(now):
-                now = replace(now, history=history.columns()).normalized(rows)
-                return vars(fitted_copy(self, now, rows, checked))
-
-            is_observed = observe is not None or callbacks.is_used
-            history = History(
-                type(self).__name__,
-                total,
-                self.verbose,
-                on_entry if is_observed else None,
-            )
-            try:
-                snapshots, log = train(
-                    run,
-                    schedule,
-                    stopping,
-                    self.epochs,
-                    history,
-                    store=self.store_snapshots,
-                )
-            except nets.NonFiniteLossError:
-                raise _diverged(self) from None
-            model = replace(
-                model, snapshots=snapshots, log=log, history=history.columns()
-            ).normalized(rows)
-            set_fitted(self, model, rows, checked, n_threads)
-        callbacks.end()
+        except nets.NonFiniteLossError:
+            raise _diverged(self) from None
+        found = {"snapshots": snapshots, "log": log, "history": history.columns()}
+        model = replace(model, **found).normalized(rows)
+        set_fitted(self, model, rows, checked, n_threads)
 
     def _network(self):
         """Return the settings of the network."""
         return _resolved(self.network, NETWORKS)
 
-    def _new_run(self, shape, schedule, rows, views, folds, device):
+    def _new_run(self, network, schedule, rows, views, folds, device):
         """Return a training run on scaled data that is about to start."""
-        n_members, left_out = sum(views), None
+        left_out = None
         if folds is not None:
+            pairs = zip(views, folds, strict=True)
             left_out = np.concatenate(
-                [
-                    np.arange(n)[:, None] == own
-                    for n, own in zip(views, folds, strict=True)
-                ]
+                [np.arange(n)[:, None] == own for n, own in pairs]
             )
         seed = own_random_state(self.random_state).randint(2**31 - 1)
         generator = nets.seeded_generator(seed, device)
-        data = rows
-        if isinstance(rows, list):
-            data = np.concatenate([part.values for _, part in rows])
-            data = nets.as_tensor(data, device)
-        weights = shape.weights.draw(n_members, generator)
-        noise = shape.draw_noise(n_members, generator)
+        data = rows if rows.scaled is None else nets.as_tensor(rows.scaled, device)
+        shape = network.shape(rows.scaler, views)
+        weights = shape.weights.draw(sum(views), generator)
+        noise = shape.draw_noise(sum(views), generator)
+        new_run = partial(nets.Run, shape, weights)
         if self.ema_steps:
-            warm_up = nets.Run(
-                shape,
-                weights,
-                schedule.optimiser(weights),
-                data,
-                generator,
-                left_out=left_out,
-            )
+            optimiser = schedule.optimiser(weights)
+            warm_up = new_run(optimiser, data, generator, left_out=left_out)
             self.ema_warm_up(weights, lambda: schedule.update(warm_up, 1))
-        optimiser = schedule.optimiser(weights)
-        return nets.Run(shape, weights, optimiser, data, generator, noise, left_out)
+        return new_run(schedule.optimiser(weights), data, generator, noise, left_out)
 
     def set_params(self, **params: Any) -> Self:
         """Set the parameters of the detector, of its network and of its schedule.
@@ -297,38 +238,6 @@ class BaseDetector(
                 params = params | {part: _resolved(given, choices)}
         return super().set_params(**params)
 
-    def set_contamination(self, contamination: float | str) -> Self:
-        """Set the threshold anew, without training again.
-
-        Parameters
-        ----------
-        contamination : "auto" or float
-            Share of outliers in the training data, in (0, 0.5], or 0 if the detector
-            was fitted with that.
-
-        Returns
-        -------
-        self : object
-            The detector, with its `contamination` and `offset_` changed.
-        """
-        check_is_fitted(self)
-        validate_parameter_constraints(
-            self._parameter_constraints,
-            {"contamination": contamination},
-            caller_name=type(self).__name__,
-        )
-        offset = _threshold(self.training_scores_, self.held_out_scores_, contamination)
-        self.contamination, self.offset_ = contamination, offset
-        return self
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "model_")
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     # What was learned ----------------------------------------------------------
 
     @property
@@ -339,7 +248,7 @@ class BaseDetector(
     @property
     def history_(self) -> dict[str, NDArray]:
         """Record of the training run."""
-        return self.model_.history
+        return {name: column.copy() for name, column in self.model_.history.items()}
 
     @property
     def training_rows_(self) -> NDArray[np.intp] | None:
@@ -373,8 +282,7 @@ class BaseDetector(
         """
         rows = scaled_table(self, X)
         with nets.compute():
-            losses = self.model_.losses(rows, n_threads=effective_n_jobs(self.n_jobs))
-        return finite(-losses, nan=-FLOAT32_MAX)
+            return self.model_.scores(rows, n_threads=effective_n_jobs(self.n_jobs))
 
     def staged_score_samples(self, X: ArrayLike) -> Iterator[NDArray[np.float64]]:
         """Score rows as if training had ended earlier, after every entry of it.
@@ -423,7 +331,9 @@ class BaseDetector(
             The scaled features, or the principal components of a wide table; NaN in
             missing cells.
         """
-        return scaled_table(self, X).inputs()
+        table = scaled_table(self, X)
+        with nets.compute():
+            return table.inputs()
 
     # Explaining ----------------------------------------------------------------
 
@@ -455,14 +365,19 @@ class BaseDetector(
             :class:`IMAutoencoderDetector`).
         """
         table = scaled_table(self, X)
-        n_threads = effective_n_jobs(self.n_jobs)
-        contributions = self.model_.contributions(table, n_threads=n_threads)
-        if relative:
-            contributions -= self.typical_contributions_
+        contributions = self._contributions(table, relative)
         if not as_frame:
             return contributions
         names = getattr(self, "feature_names_in_", None)
         return to_frame(contributions, columns=names, index=getattr(X, "index", None))
+
+    def _contributions(self, table, relative):
+        n_threads = effective_n_jobs(self.n_jobs)
+        with nets.compute():
+            contributions = self.model_.contributions(table, n_threads=n_threads)
+            if relative:
+                contributions -= self.typical_contributions_
+        return contributions
 
     def reasons(self, X: ArrayLike, *, n_reasons: int | None = 3) -> pd.DataFrame:
         """Compare the cells that make rows abnormal with what to expect in them.
@@ -495,25 +410,21 @@ class BaseDetector(
         pd = import_pandas("reasons needs pandas: pip install pandas")
         table = scaled_table(self, X, dtype=np.float64)
         scaler, (n_rows, n_features) = self.model_.scaler, table.X.shape
-        contributions = self.model_.contributions(
-            table, n_threads=effective_n_jobs(self.n_jobs)
-        )
-        contributions -= self.typical_contributions_
-        expectations = CellExpectations(scaler, scaler.cells(self.model_.sample))
+        contributions = self._contributions(table, relative=True)
         n_reasons = n_features if n_reasons is None else min(n_reasons, n_features)
         index = getattr(X, "index", None)
         index = index if isinstance(index, pd.Index) else pd.RangeIndex(n_rows)
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             names = np.array([f"x{j}" for j in range(n_features)])
-        parts = []
-        for start in range(0, n_rows, CHUNK_ROWS):
-            chunk = slice(start, start + CHUNK_ROWS)
-            parts.append(
+        with nets.compute():
+            expectations = CellExpectations(scaler, scaler.cells(self.model_.sample))
+            parts = [
                 cells_to_blame(
                     expectations, table.cells(chunk), contributions[chunk], n_reasons
                 )
-            )
+                for chunk in gen_batches(n_rows, CHUNK_ROWS)
+            ]
         cells = {
             name: np.concatenate([part[name] for part in parts]) for name in parts[0]
         }
@@ -541,24 +452,12 @@ def scaled_table(detector, X, **checks):
 
 
 def set_fitted(detector, model, rows, checked, n_threads=1):
-    """Set the attributes of a fitted detector, the only place that does.
-
-    Parameters
-    ----------
-    detector : BaseDetector
-        Unchanged if the losses of the training data are not finite.
-    model : FittedModel
-    rows : ScaledTable or list of (slice, ScaledRows)
-        The training data.
-    checked : BaseDetector
-        Has the number and the names of the features.
-    n_threads : int, default=1
-    """
+    """Set the attributes of a fitted detector, the only place that does."""
     scores = -model.losses(rows, n_threads=n_threads)
     if not np.isfinite(scores).all():
         raise _diverged(detector)
     held_out = None if model.folds is None else -model.held_out_losses(rows)
-    offset = _threshold(scores, held_out, detector.contamination)
+    offset = offset_of(scores, held_out, detector.contamination)
     detector.model_ = model
     detector.training_scores_ = scores
     detector.held_out_scores_ = held_out
@@ -580,16 +479,17 @@ def fitted_copy(detector, model, rows, checked):
     return fitted
 
 
-def _threshold(scores, held_out, contamination):
-    """Return the threshold; on clean data, that which few new rows fall below."""
-    if contamination != 0:
-        return threshold(scores, contamination)
-    if held_out is None:
+def _check_views(views, schedule, is_clean):
+    if len(views) > 1 and not schedule.common_snapshots:
         raise ValueError(
-            "contamination=0 changes how the networks are trained; call "
-            "set_params(contamination=0) and fit again."
+            f"{type(schedule).__name__} cannot train a network with two views; "
+            "use an ALTBISchedule, or set n_normal=0."
         )
-    return threshold(held_out, CLEAN_SHARE)
+    if is_clean and min(views) < 2:
+        raise ValueError(
+            "contamination=0 needs at least two members per view, so that "
+            "each row is left out by one; increase n_estimators or n_normal."
+        )
 
 
 def _folds(views, n_rows, random_state):
@@ -601,15 +501,18 @@ def _folds(views, n_rows, random_state):
 
 def _validated(estimator, X, *, reset=False, dtype=(np.float64, np.float32), **checks):
     """Return rows as numbers, NaN where missing."""
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     try:
-        return validate_data(
-            estimator,
-            X,
-            reset=reset,
-            dtype=dtype,
-            ensure_all_finite="allow-nan",
-            **checks,
-        )
+        with np.errstate(invalid="ignore"):  # the sum of cells may overflow both ways
+            return validate_data(
+                estimator,
+                X,
+                reset=reset,
+                dtype=dtype,
+                ensure_all_finite="allow-nan",
+                **checks,
+            )
     except (TypeError, ValueError) as error:
         refuse_text(estimator, X, error)
         raise

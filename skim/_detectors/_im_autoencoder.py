@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skim._detectors._base import BaseDetector
+from skim._detectors._docs import with_shared_docs
 from skim._model._networks import AutoencoderConfig
 from skim._training._schedules import BestEpochSchedule
 
 
+@with_shared_docs
 class IMAutoencoderDetector(BaseDetector):
     r"""Outlier detector built on a one-hidden-layer autoencoder.
 
@@ -43,49 +45,10 @@ class IMAutoencoderDetector(BaseDetector):
         sample of rows are best by this criterion of :mod:`skim.metrics`; None means
         the last epoch.
 
-    ema_steps : int, default=0
-        Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it. The
-        paper uses 50.
-
-    contamination : "auto" or float, default="auto"
-        Share of outliers in the training data, in (0, 0.5], which sets the
-        threshold. With "auto", the threshold lies where the losses of the training
-        data thin out: in a gap of their upper tail if there is a wide one, and else so
-        that about 1 to 3 % of the rows are outliers.
-
-    random_state : int, RandomState instance or None, default=None
-        Controls the initial weights and the batches. Pass an int for reproducible
-        scores.
-
-    n_jobs : int, default=None
-        Number of threads that score rows; training uses one. None means 1 unless in
-        a :obj:`joblib.parallel_config` context, -1 all processors. Scores do not
-        depend on it.
-
-    device : str, default="cpu"
-        Where to compute: any device of torch, or "auto" for a GPU if there is one.
-
-    store_snapshots : bool, default=False
-        Whether to keep the weights after every entry of `history_`, for
-        :meth:`staged_score_samples`.
-
-    verbose : int, default=0
-        Whether to show a progress bar on standard error.
+    <shared parameters>
 
     Attributes
     ----------
-    offset_ : float
-        Threshold: ``decision_function = score_samples - offset_``.
-
-    training_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, as `score_samples` returns them; of the rows
-        `training_rows_` if there are more than a million.
-
-    training_rows_ : ndarray of shape (n_sampled,) or None
-        If there are more than a million rows, a random sample of 200,000 trains the
-        networks and sets the threshold; all rows set the scaling. These are the
-        sampled indices, in the order of `training_scores_`. None for smaller tables.
-
     best_epochs_ : ndarray of shape (n_estimators,)
         The epoch at which each member was kept.
 
@@ -95,24 +58,7 @@ class IMAutoencoderDetector(BaseDetector):
         "loss_q25", "loss_q50", "loss_q75" and "loss_q95", and the "criterion" for
         early stopping. ``pandas.DataFrame(detector.history_)`` makes it a table.
 
-    weights_ : ndarray of shape (1, n_estimators, n_weights)
-        Weights of the kept states.
-
-    typical_contributions_ : ndarray of shape (n_features,)
-        Mean contributions of the features in a sample of the training data.
-
-    device_ : str
-        The device that was used.
-
-    model_ : FittedModel
-        What was learned, as arrays. Its interface may change.
-
-    n_features_in_ : int
-        Number of features seen during `fit`.
-
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen during `fit`. Defined only when `X` has
-        feature names that are all strings.
+    <shared attributes>
 
     See Also
     --------

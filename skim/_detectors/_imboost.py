@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils import _safe_indexing, check_scalar
-from sklearn.utils._param_validation import (
-    HasMethods,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from skim import _nets as nets
 from skim._detectors._altbi import ALTBIDetector, published_vae
-from skim._detectors._base import N_TYPICAL_ROWS, BaseDetector
+from skim._detectors._base import N_TYPICAL_ROWS
 from skim._detectors._label_model import LabelModel, usable_labels
 from skim._detectors._labels import (
     STRATEGIES,
@@ -30,8 +28,9 @@ from skim._detectors._labels import (
     check_rows,
     looks_partial,
     most_valuable,
+    warn_of_contradictions,
 )
-from skim._detectors._threshold_mixin import ThresholdMixin
+from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
 from skim._model._threshold import threshold
 from skim._training._boosting import IMBoostSchedule
 from skim._utils import evenly_spaced, own_random_state
@@ -147,7 +146,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
     _parameter_constraints: dict = {
         "detector": [HasMethods(["fit", "score_samples", "feature_space"]), None],
-        "contamination": BaseDetector._parameter_constraints["contamination"],
+        "contamination": CONTAMINATION[:2],
         "query_strategy": [StrOptions(set(STRATEGIES))],
         "random_state": ["random_state"],
     }
@@ -191,20 +190,19 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             burn_in=0.0,
             n_snapshots=1,
         )
-        own = {"contamination", "detector", "query_strategy", "random_state"}
         settings = {
             "n_estimators": 1,
             "network": published_vae(n_importance=2),
             "schedule": schedule,
             "stopping": None,
         }
-        settings |= {name: value for name, value in params.items() if name not in own}
-        defaults = {"detector": None, "query_strategy": "mixture"}
-        params = {name: value for name, value in params.items() if name in own}
-        params = defaults | params
-        if params["detector"] is None:
-            params["detector"] = ALTBIDetector(**settings)
-        return cls(**params)
+        own = {"detector": None, "query_strategy": "mixture"}
+        for name, value in params.items():
+            is_own = name in cls._parameter_constraints
+            (own if is_own else settings)[name] = value
+        if own["detector"] is None:
+            own["detector"] = ALTBIDetector(**settings)
+        return cls(**own)
 
     # Fitting -------------------------------------------------------------------
 
@@ -281,7 +279,9 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         Returns
         -------
         self : object
-            The fitted detector, with the answers among its `labels_`.
+            The fitted detector, with the answers among its `labels_`. If the oracle
+            raises an error, the answers of earlier rounds remain there, unless labels
+            enter the training.
         """
         n_rows = _num_samples(X)
         if n_per_round is None:
@@ -332,40 +332,35 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         if fingerprint is not None and fingerprint == vars(self).get("_fingerprint"):
             detector, losses, seed = self.detector_, self._losses, self._label_seed
         else:
-            if getattr(detector, "contamination", None) == 0:
-                raise ValueError(
-                    "IMBoostDetector learns about outliers in the training data, but "
-                    "its detector has contamination=0, which says there are none."
-                )
             if in_training:
                 schedule = detector.schedule
-                if schedule == "imboost":
-                    schedule = IMBoostSchedule()
-                during = replace(schedule, labels=labels, **questions)
-                detector.set_params(schedule=during)
-            detector.fit(X)
-            if in_training:
+                during = IMBoostSchedule() if schedule == "imboost" else schedule
+                during = replace(during, labels=labels, **questions)
+                detector.set_params(schedule=during).fit(X)
                 detector.set_params(schedule=schedule)
                 labels = labels if labels_after is None else labels_after()
+            else:
+                detector.fit(X)
             losses, seed = _losses(detector, X), self._new_seed()
+
+        def values_of(rows):
+            return detector.feature_space(_safe_indexing(X, rows))
+
         sample = evenly_spaced(len(losses), N_TYPICAL_ROWS)
-        model = LabelModel(
-            losses,
-            -threshold(-losses, "auto"),
-            detector.feature_space(_safe_indexing(X, sample)),
-        )
-        scores = -losses
-        if labels is not None and not in_training:
-            used, known = usable_labels(labels, losses, seed)
-            values = detector.feature_space(_safe_indexing(X, used))
-            model.fit(used, known, values, losses[used])
-            scores = _with_labels(model, detector, X, losses)
-        log_odds = -scores if len(model.rows) else model.by_loss(losses)
-        doubt = np.abs(log_odds)
+        model = LabelModel(losses, -threshold(-losses, "auto"), values_of(sample))
+        scores, doubt = -losses, np.abs(model.by_loss(losses))
         if labels is not None:
-            doubt[~np.isnan(labels)] = np.inf
+            labelled = np.flatnonzero(~np.isnan(labels))
+            warn_of_contradictions(values_of(labelled), labels[labelled])
+            if not in_training:
+                used, known = usable_labels(labels, losses, seed)
+                with nets.compute():
+                    model.fit(used, known, values_of(used), losses[used])
+                scores = _with_labels(model, detector, X, losses)
+                doubt = np.abs(scores)
+            doubt[labelled] = np.inf
         listed = np.sort(np.argsort(doubt, kind="stable")[:N_LISTED])
-        shortlist = listed, detector.feature_space(_safe_indexing(X, listed))
+        shortlist = listed, values_of(listed)
 
         self.detector_ = detector
         self.labels_ = labels
@@ -374,12 +369,17 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         self._losses, self._label_model = losses, model
         self._shortlist, self._fingerprint = shortlist, fingerprint
         self._label_seed = seed
-        self._set_offset()
+        self._set_offset(self.contamination)
 
     def _new_detector(self):
         detector = ALTBIDetector() if self.detector is None else clone(self.detector)
         if getattr(detector, "random_state", 0) is None:
             detector.set_params(random_state=self.random_state)
+        if getattr(detector, "contamination", None) == 0:
+            raise ValueError(
+                "IMBoostDetector learns about outliers in the training data, but "
+                "its detector has contamination=0, which says there are none."
+            )
         return detector
 
     def _labels_enter_training(self):
@@ -393,64 +393,33 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             random_state = getattr(self.detector, "random_state", None)
         return own_random_state(random_state).randint(2**31 - 1)
 
-    def _set_offset(self):
-        scores = -self._label_model.by_loss(self._losses)
-        is_auto = self.contamination == "auto"
-        self.offset_without_labels_ = (
-            0.0 if is_auto else threshold(scores, self.contamination)
-        )
-        self.offset_ = self._threshold()
+    def _set_offset(self, contamination):
+        by_loss = self._label_model.by_loss(self._losses)
+        is_auto = contamination == "auto"
+        without = 0.0 if is_auto else threshold(-by_loss, contamination)
+        if is_auto and len(self.label_rows_):
+            offset = self._offset_by_labels(by_loss)
+        else:
+            offset = threshold(self.training_scores_, contamination)
+        self.offset_without_labels_, self.offset_ = without, offset
 
-    def _threshold(self):
+    def _offset_by_labels(self, by_loss):
         """Return the score at even odds, unless that changes the verdict too much.
 
         By how much the number of outliers may change grows with the number of labels,
         above all of the rarer kind: labels of one kind say little about it.
         """
-        if self.contamination != "auto" or not len(self.label_rows_):
-            return threshold(self.training_scores_, self.contamination)
         labels = self.labels_[~np.isnan(self.labels_)]
         n_outliers = int(labels.sum())
         n_rarer = min(n_outliers, len(labels) - n_outliers)
         factor = min(1 + len(labels) / 5, 2 + n_rarer)
-        n_before = int(np.sum(self._label_model.by_loss(self._losses) > 0))
+        n_before = int(np.sum(by_loss > 0))
         n_now = int(np.sum(self.training_scores_ < 0))
         n_allowed = round(np.clip(n_now, n_before / factor, max(n_before, 1) * factor))
         if n_allowed == n_now:
             return 0.0
         share = min(n_allowed / len(self.training_scores_), 0.5)
         return threshold(self.training_scores_, share)
-
-    def set_contamination(self, contamination: float | str) -> Self:
-        """Set the threshold anew, without training again.
-
-        Parameters
-        ----------
-        contamination : "auto" or float
-            Share of outliers in the training data, in (0, 0.5].
-
-        Returns
-        -------
-        self : object
-            The detector, with its `contamination` and `offset_` changed.
-        """
-        check_is_fitted(self)
-        validate_parameter_constraints(
-            self._parameter_constraints,
-            {"contamination": contamination},
-            caller_name=type(self).__name__,
-        )
-        self.contamination = contamination
-        self._set_offset()
-        return self
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "detector_")
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     @property
     def n_features_in_(self) -> int:
@@ -510,7 +479,8 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         log_odds = -scores if len(model.rows) else model.by_loss(self._losses)
         is_open = np.isin(listed, rows)
         listed = listed[is_open]
-        places = model.most_informative(log_odds[listed], values[is_open], n)
+        with nets.compute():
+            places = model.most_informative(log_odds[listed], values[is_open], n)
         others = rows[~np.isin(rows, listed)]
         others = others[np.argsort(np.abs(log_odds[others]), kind="stable")]
         return np.r_[listed[places], others][:n]
@@ -554,6 +524,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         check_is_fitted(self)
         return self._label_model.influences(self.detector_.feature_space(X))
 
+    @available_if(lambda self: hasattr(_own(self), "explain"))
     def explain(self, X: ArrayLike, **params: Any) -> Any:
         """Split the loss of each row over its features, as the detector does.
 
@@ -589,6 +560,12 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.detector_.reasons(X, **params)
+
+
+def _own(estimator):
+    """Return the detector of an IMBoostDetector, fitted or not."""
+    detector = getattr(estimator, "detector_", estimator.detector)
+    return ALTBIDetector() if detector is None else detector
 
 
 def _losses(detector, X):

@@ -27,22 +27,6 @@ class LabelModel:
     and covariance :math:`s^2 \exp(-d(x, x'))`, where `d` is the mean absolute
     difference of the standardised features. A label is drawn with these log-odds, and
     `f` is taken at the mode of its posterior. Without labels, :math:`f = m`.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n,)
-        Of the training data.
-    threshold : float
-        Loss above which rows are outliers if there are no labels.
-    sample : ndarray of shape (n_sampled, p)
-        Scaled rows that tell how much each feature varies; NaN where missing.
-
-    Attributes
-    ----------
-    rows : ndarray of int of shape (n_labels,)
-        The training rows whose labels are used.
-    labels : ndarray of shape (n_labels,)
-        Their labels, 1 for outliers.
     """
 
     def __init__(self, losses, threshold, sample):
@@ -141,13 +125,6 @@ def usable_labels(labels, losses, seed):
     Of too many labels, some are drawn. Rows from the half with smaller losses are
     assumed to be inliers until there are three per known outlier: otherwise, all other
     rows would seem to resemble outliers.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-        1 for outliers, 0 for inliers, NaN where unknown.
-    losses : ndarray of shape (n,)
-    seed : int
     """
     order = np.random.default_rng(seed).permutation(len(labels))
     outliers, inliers = (order[labels[order] == kind] for kind in (1, 0))

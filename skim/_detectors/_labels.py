@@ -1,5 +1,7 @@
 """Partial labels: reading them and asking for them."""
 
+import warnings
+
 import numpy as np
 from scipy.special import expit
 from sklearn.utils._missing import is_pandas_na
@@ -21,6 +23,8 @@ def check_labels(labels, n_rows):
             f"labels has shape {values.shape}, but there are {n_rows} rows; pass one "
             "label per row, NaN where it is unknown."
         )
+    if np.iscomplexobj(values):
+        raise ValueError("labels must not be complex numbers.")
     if values.dtype == object:
         is_missing = [value is None or is_pandas_na(value) for value in values]
         values = np.where(is_missing, np.nan, values)
@@ -38,17 +42,24 @@ def check_labels(labels, n_rows):
 
 def looks_partial(y):
     """Whether what was passed as `y` has 0, 1 and unknown values, as labels have."""
-    values = np.asarray(y)
-    if values.ndim != 1 or values.dtype.kind not in "fO":
-        return False
     try:
-        known = np.array([v for v in values if v is not None and not is_pandas_na(v)])
-        known = known.astype(np.float64)
+        labels = check_labels(y, len(y))
     except (TypeError, ValueError):
         return False
-    is_nan = np.isnan(known)
-    is_unknown = len(known) < len(values) or is_nan.any()
-    return bool(is_unknown and np.isin(known[~is_nan], [0, 1]).all())
+    return labels is not None and bool(np.isnan(labels).any())
+
+
+def warn_of_contradictions(values, labels):
+    """Warn if rows with the same values, of shape (n, p), have different labels."""
+    _, groups = np.unique(np.nan_to_num(values), axis=0, return_inverse=True)
+    shares = np.bincount(groups.ravel(), labels) / np.bincount(groups.ravel())
+    n_mixed = np.count_nonzero((shares > 0) & (shares < 1))
+    if n_mixed:
+        warnings.warn(
+            f"labels contradict each other: {n_mixed} rows that the detector cannot "
+            "tell apart from others are labelled both 0 and 1.",
+            stacklevel=5,
+        )
 
 
 def check_rows(among, n_rows):
@@ -69,20 +80,7 @@ def check_rows(among, n_rows):
 
 
 def most_valuable(strategy, rows, n, *, losses, seed):
-    """Return the `n` rows most worth asking about, the most valuable first.
-
-    Parameters
-    ----------
-    strategy : str
-        "random" or "mixture".
-    rows : ndarray of int
-        Rows that may be asked about.
-    n : int
-    losses : ndarray of shape (n_rows,)
-        How abnormal all rows seem to be at present.
-    seed : int
-        Of the random order of all rows.
-    """
+    """Return the `n` rows most worth asking about, the most valuable first."""
     order = np.random.default_rng(seed).permutation(len(losses))
     at_random = rows[np.argsort(order[rows])]
     if strategy == "random":

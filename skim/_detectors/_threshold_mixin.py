@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils._param_validation import (
+    Interval,
+    Options,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn.utils.validation import check_is_fitted
 
-from skim._model._threshold import probability
+from skim import __version__
+from skim._model._threshold import offset_of, probability
+
+CONTAMINATION = [
+    StrOptions({"auto"}),
+    Interval(Real, 0, 0.5, closed="right"),
+    Options(Real, {0}),  # clean training data
+]
 
 
 class ThresholdMixin(OutlierMixin):
@@ -20,6 +37,8 @@ class ThresholdMixin(OutlierMixin):
 
     offset_: float
     training_scores_: NDArray[np.float64]
+    held_out_scores_: NDArray[np.float64] | None = None
+    is_ordinary_: NDArray[np.bool_] | None = None
 
     @abstractmethod
     def fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -104,3 +123,64 @@ class ThresholdMixin(OutlierMixin):
             Above one half for outliers, below for inliers.
         """
         return probability(self.score_samples(X), self.offset_, self.training_scores_)
+
+    def set_contamination(self, contamination: float | str) -> Self:
+        """Set the threshold anew, without training again.
+
+        Parameters
+        ----------
+        contamination : "auto" or float
+            Share of outliers in the training data, in (0, 0.5], or 0 if the detector
+            was fitted with that.
+
+        Returns
+        -------
+        self : object
+            The detector, with its `contamination` and `offset_` changed.
+        """
+        check_is_fitted(self)
+        validate_parameter_constraints(
+            self._parameter_constraints,
+            {"contamination": contamination},
+            caller_name=type(self).__name__,
+        )
+        self._set_offset(contamination)
+        self.contamination = contamination
+        return self
+
+    def _set_offset(self, contamination):
+        self.offset_ = offset_of(
+            self.training_scores_,
+            self.held_out_scores_,
+            contamination,
+            self.is_ordinary_,
+        )
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "offset_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def __getstate__(self):
+        return super().__getstate__() | {"_skim_version": __version__}
+
+    def __setstate__(self, state):
+        name, version = type(self).__name__, state.pop("_skim_version", "unknown")
+        if not set(self._get_param_names()) <= set(state):
+            raise ValueError(
+                f"This {name} was stored by another version of skim ({version}, this "
+                f"is {__version__}) and cannot be loaded; fit it again."
+            )
+        if version != __version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=f"skim.{name}",
+                    current_sklearn_version=__version__,
+                    original_sklearn_version=version,
+                ),
+                stacklevel=2,
+            )
+        super().__setstate__(state)

@@ -3,8 +3,7 @@
 import numpy as np
 from sklearn.decomposition import PCA
 
-from skim._model._gaps import gap_factor
-from skim._model._scaling import FAR_AWAY, FREE, InputScaler, ScaledRows
+from skim._model._scaling import FAR_AWAY, FREE, InputScaler, ScaledRows, gap_factor
 from skim._utils import evenly_spaced
 
 MIN_FEATURES = 200  # of a wide table
@@ -33,17 +32,6 @@ class ComponentScaler(InputScaler):
     space that they span than those that the components are made of get a loss for
     that, split over their cells. Missing cells are taken to be what the components of
     the other cells of their row imply.
-
-    Parameters
-    ----------
-    n_components : int
-        Largest number of components; there is at most one for every three rows.
-    far_loss : float
-        As for `InputScaler`.
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_components_, n_features)
     """
 
     constant_tail = 1.0  # the networks hardly see the only odd cell of a wide row
@@ -162,16 +150,6 @@ class ComponentScaler(InputScaler):
 
         What an input adds, beyond what is typical, falls to the columns by their
         squared share in it.
-
-        Parameters
-        ----------
-        terms : ndarray of shape (n, n_inputs)
-        typical : ndarray of shape (n_inputs,)
-        X : ndarray of shape (n, p)
-
-        Returns
-        -------
-        contributions : ndarray of shape (n, p)
         """
         squares = np.nan_to_num(np.square(self._deviations(self.cells(X))))
         totals = squares @ self.column_shares_.T

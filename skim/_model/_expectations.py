@@ -31,18 +31,6 @@ class CellExpectations:
     columns. The quantiles of the same residuals give the range. A cell is never used
     to predict itself, and neither are cells that are missing or far outside the usual
     values of their column.
-
-    Parameters
-    ----------
-    scaler : InputScaler
-    sample : ndarray of shape (n, p)
-        Scaled training rows, with NaN in missing cells.
-
-    Attributes
-    ----------
-    lowest, highest : ndarray of shape (p,)
-        The range of the training values that are not far out. No prediction lies
-        outside of it.
     """
 
     def __init__(self, scaler, sample):
@@ -69,20 +57,7 @@ class CellExpectations:
         self._reference = self._standardised(rows).astype(np.float32)
 
     def predict(self, rows, columns):
-        """Predict some cells of each row.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, p)
-            Scaled rows, with NaN in missing cells.
-        columns : ndarray of int of shape (n, k)
-            Which cells of each row.
-
-        Returns
-        -------
-        expected, low, high : ndarray of shape (n, k)
-            Scaled values: the prediction, and the ends of its 90 % range.
-        """
+        """Predict some cells of each row."""
         rows = rows.astype(np.float64)
         unknown = np.isnan(rows) | self.far_out(rows)
         deviations = np.where(unknown, 0.0, self._standardised(rows))
@@ -248,21 +223,7 @@ class CellExpectations:
 
 
 def cells_to_blame(expectations, rows, contributions, n_cells):
-    """Return the cells of scaled rows that are most to blame, and their ranges.
-
-    Parameters
-    ----------
-    expectations : CellExpectations
-    rows : ndarray of shape (n, p)
-    contributions : ndarray of shape (n, p)
-        Relative to those of an ordinary row.
-    n_cells : int
-
-    Returns
-    -------
-    cells : dict of str to ndarray of shape (n, n_cells)
-        "column", "expected", "low", "high", "contribution" and "is_outside".
-    """
+    """Return the cells of scaled rows that are most to blame, and their ranges."""
     far_out = expectations.far_out(rows.astype(np.float64))
     order = np.lexsort((-contributions, ~far_out, np.isnan(rows)), axis=1)
     candidates = order[:, : n_cells + N_MORE_CANDIDATES]

@@ -2,105 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skim import _nets as nets
-from skim._model._gaps import fill_gaps, gap_factor
+from skim._model._scaling import gap_factor
 from skim._training._snapshots import Snapshots
-from skim._utils import FLOAT32_MAX, finite
 
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 VIEW_WEIGHTS = (3, 1)  # of squashed features and of their normal scores
 
 
 class Typical(NamedTuple):
-    """What adds up to the loss of an ordinary row.
+    """What adds up to the loss of an ordinary row."""
 
-    Attributes
-    ----------
-    by_input : ndarray of shape (n_inputs,)
-        What each input of the networks adds.
-    by_column : ndarray of shape (n_features,)
-        What each column of the data adds.
-    rest : float
-        What no column accounts for.
-    """
-
-    by_input: np.ndarray
-    by_column: np.ndarray
-    rest: float
+    by_input: np.ndarray  # by input of the networks
+    by_column: np.ndarray  # by column of the data
+    rest: float  # what no column accounts for
 
 
 @dataclass(frozen=True)
 class FittedModel:
-    """The networks of a detector, and how rows become their losses.
+    """The networks of a detector, and how rows become their losses."""
 
-    Attributes
-    ----------
-    scaler : InputScaler or ComponentScaler
-        Makes the networks' inputs of rows.
-    network : VAEConfig, AutoencoderConfig or ModuleConfig
-    schedule : ALTBISchedule, ODIMSchedule, BestEpochSchedule or IMBoostSchedule
-        By which the networks were trained.
-    stopping : str or None
-        The criterion for early stopping.
-    device : str
-    noise : ndarray of shape (M, L, K) or None
-        The latent noise that rows are scored with.
-    training_rows : ndarray of int or None
-        The rows of a large table that were used; None for all.
-    sample : ndarray of shape (n_sampled, n_features)
-        Rows of the training data that show what is typical.
-    snapshots : Snapshots
-    history : dict of str to ndarray
-        The record of the training run.
-    log : SnapshotLog or None
-        The states after every entry of the history, if they were stored.
-    views : tuple of int
-        Number of members that see each view of the data.
-    folds : ndarray of int of shape (V, n) or None
-        Which member of each view has not seen a training row, if they are clean.
-    ranges : ndarray of shape (S, 2, M) or None
-        The minimum and the width of each member's losses on the training data, by
-        snapshot, if losses are normalized.
-    log_ranges : ndarray of shape (T, 2, M) or None
-        The same for every entry of the history.
-    """
-
-    scaler: Any
-    network: Any
-    schedule: Any
-    stopping: str | None
+    scaler: Any  # makes the networks' inputs of rows
+    network: Any  # the settings of the network
+    schedule: Any  # by which the networks were trained
+    stopping: str | None  # the criterion for early stopping
     device: str
-    noise: np.ndarray | None
-    training_rows: np.ndarray | None
-    sample: np.ndarray
-    snapshots: Snapshots
-    history: dict[str, np.ndarray]
-    views: tuple[int, ...]
-    folds: Any = None
-    log: Any = None
+    noise: np.ndarray | None  # (M, L, K), of the latent codes that rows are scored with
+    training_rows: np.ndarray | None  # of a large table; None for all
+    sample: np.ndarray  # rows of the training data that show what is typical
+    views: tuple[int, ...]  # number of members that see each view of the data
+    folds: Any = None  # (V, n): the member of each view that has not seen a clean row
+    snapshots: Any = None
+    history: dict[str, np.ndarray] = field(default_factory=dict)
+    log: Any = None  # the states after every entry of the history, if stored
+    # The minimum and the width of each member's losses on the training data, (S, 2, M),
+    # if losses are normalized; and the same for every entry of the history.
     ranges: np.ndarray | None = None
     log_ranges: np.ndarray | None = None
 
     # Losses --------------------------------------------------------------------
 
     def losses(self, rows, *, n_threads=1):
-        """Return the losses of rows, averaged over members and snapshots.
-
-        Parameters
-        ----------
-        rows : iterable of (slice, ScaledRows)
-            A `ScaledTable`, or blocks of one.
-        n_threads : int, default=1
-
-        Returns
-        -------
-        losses : ndarray of shape (n,)
-        """
+        """Return the losses of rows, averaged over members and snapshots."""
         found = []
         for _, part in rows:
             by_snapshot = self.by_snapshot(part.values, n_threads)
@@ -108,6 +57,10 @@ class FittedModel:
             losses = self.combined(totals, len(self.snapshots.weights))
             found.append(self.completed(losses, part))
         return np.concatenate(found)
+
+    def scores(self, rows, *, n_threads=1):
+        """Return the negated losses of rows, however far they are."""
+        return finite(-self.losses(rows, n_threads=n_threads), nan=-FLOAT32_MAX)
 
     def _totals(self, losses):
         """Sum losses of shape (M, n) over the members of each view."""
@@ -130,19 +83,28 @@ class FittedModel:
         return np.concatenate(found, axis=1)
 
     def held_out_losses(self, rows):
-        """Return the losses of training rows under members that never saw them.
+        """Return the losses of training rows as if no member had seen them.
 
-        Parameters
-        ----------
-        rows : iterable of (slice, ScaledRows)
+        One member of each view has not. The losses under the others are increased by
+        what that makes of the losses of a member, at the same rank.
         """
-        first = np.cumsum([0, *self.views[:-1]])[:, None]
-        found = []
+        first = np.cumsum([0, *self.views[:-1]])
+        n_members = np.array(self.views)[:, None]
+        unseen, seen, rest = [], [], []
         for block, part in rows:
             own = sum(self.by_snapshot(part.values)) / len(self.snapshots.weights)
-            chosen = np.take_along_axis(own, first + self.folds[:, block], axis=0)
-            found.append(self.completed(self.view_weights @ chosen, part))
-        return np.concatenate(found)
+            left_out, n = self.folds[:, block], len(part.values)
+            one, other = (
+                own[first[:, None] + k % n_members, np.arange(n)]
+                for k in (left_out.astype(int), left_out.astype(int) + 1)
+            )
+            others = (np.add.reduceat(own, first) - one) / (n_members - 1)
+            for found, losses in ((unseen, one), (seen, other), (rest, others)):
+                found.append(self.completed(self.view_weights @ losses, part))
+        losses = np.concatenate(rest)
+        order = np.argsort(losses, kind="stable")
+        losses[order] += np.sort(np.concatenate(unseen)) - np.sort(np.concatenate(seen))
+        return losses
 
     def by_snapshot(self, values, n_threads=1):
         """Yield the losses of scaled rows, (M, n), missing cells adding nothing."""
@@ -182,8 +144,15 @@ class FittedModel:
 
     def __getstate__(self):
         """Leave out what is cached: a shape may hold a module."""
-        names = self.__dataclass_fields__
-        return {name: getattr(self, name) for name in names}
+        return {own.name: getattr(self, own.name) for own in fields(self)}
+
+    def __setstate__(self, state):
+        if set(state) != {own.name for own in fields(self)}:
+            raise ValueError(
+                "This model was stored by another version of skim and cannot be "
+                "loaded; fit it again."
+            )
+        vars(self).update(state)
 
     # Contributions -------------------------------------------------------------
 
@@ -205,21 +174,11 @@ class FittedModel:
         """Split the losses of rows over their cells, missing and far ones included.
 
         A missing cell contributes what its column does in an ordinary row.
-
-        Parameters
-        ----------
-        table : ScaledTable
-        n_threads : int, default=1
-
-        Returns
-        -------
-        contributions : ndarray of shape (n, n_features)
         """
         found = np.empty(table.X.shape)
-        with nets.compute():
-            for block, part in table:
-                _, terms = self._losses_and_terms(part.values, n_threads)
-                found[block] = self._over_cells(terms, part, table.X[block])
+        for block, part in table:
+            _, terms = self._losses_and_terms(part.values, n_threads)
+            found[block] = self._over_cells(terms, part, table.X[block])
         return found
 
     def _losses_and_terms(self, values, n_threads=1):
@@ -262,13 +221,7 @@ class FittedModel:
         return finite(terms, nan=FLOAT32_MAX)
 
     def gradient_products(self, values):
-        """Return the inner products, (M, n, n), of the gradients of rows' losses.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n, n_inputs)
-            Scaled rows.
-        """
+        """Return the inner products, (M, n, n), of the gradients of rows' losses."""
         snapshots = self.snapshots
         state = (
             np.ascontiguousarray(values.T),
@@ -308,13 +261,7 @@ class FittedModel:
         )
 
     def normalized(self, rows):
-        """Return the model with its losses on the scale of the training data.
-
-        Parameters
-        ----------
-        rows : iterable of (slice, ScaledRows)
-            The training data.
-        """
+        """Return the model with its losses on the scale of the training data."""
         if not self.schedule.normalize_losses:
             return self
         model = replace(self, ranges=self.loss_ranges(rows))
@@ -373,12 +320,6 @@ class FittedModel:
         """Yield the losses of rows as if training had ended with each entry.
 
         Every state is scored once, however many entries count it.
-
-        Parameters
-        ----------
-        rows : list of (slice, ScaledRows)
-        entries : iterable of int, default=None
-            In ascending order; all by default.
         """
         index = self.log.index
         totals: dict[int, np.ndarray] = {}
@@ -412,3 +353,21 @@ def rescaled(losses, ranges):
     """Map each member's losses, of shape (M, n), from its range to [0, 1]."""
     low, width = ranges
     return (losses - low[:, None]) / width[:, None]
+
+
+def fill_gaps(losses, missing, typical, rest, n_features):
+    """Make the losses of rows with gaps comparable with those of complete rows.
+
+    A missing cell adds to the loss what its column adds in an ordinary row. The sum of
+    fewer terms varies less, so its difference from the loss of an ordinary row is
+    scaled up to vary as much as that of a complete row.
+    """
+    ordinary = typical.sum() + rest
+    filled = losses + np.where(missing, typical, 0.0).sum(axis=1)
+    scaled = ordinary + (filled - ordinary) * gap_factor(missing, n_features)
+    return np.where(missing.any(axis=1), scaled, losses)
+
+
+def finite(values, nan):
+    """Replace overflow, on rows far beyond the data, by the largest number."""
+    return np.nan_to_num(values, nan=nan, posinf=FLOAT32_MAX, neginf=-FLOAT32_MAX)

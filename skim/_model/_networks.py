@@ -179,16 +179,7 @@ class AutoencoderConfig(NetworkConfig):
 
 @dataclass(kw_only=True, repr=False)
 class ModuleConfig(NetworkConfig):
-    """A torch module as a detector's network.
-
-    Parameters
-    ----------
-    network : str or callable
-        The name of a network in :mod:`skim.networks`, or what makes a module.
-
-    scaling : {"squash", "minmax"}, default="squash"
-        How features are scaled, as in :class:`VAEConfig`.
-    """
+    """A torch module as a detector's network."""
 
     network: str | Callable
     scaling: str = "squash"
@@ -196,7 +187,8 @@ class ModuleConfig(NetworkConfig):
     def validate(self, n_features):
         """Raise if the module cannot be trained; warn if it cannot be pickled."""
         check_choice("scaling", self.scaling, SCALINGS)
-        nets.check_module(nets.ModuleShape(self.network, n_features))
+        with nets.outside_compute():
+            nets.check_module(nets.ModuleShape(self.network, n_features))
         try:
             pickle.dumps(self.network)
         except (pickle.PicklingError, AttributeError, TypeError):

@@ -1,6 +1,6 @@
 """From a table to network inputs of about [0, 1]."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,44 +24,32 @@ MAX_HEAVINESS = 3.0
 MAX_TAIL = 20.0
 
 BLOCK_CELLS = 2**18  # that are scaled and scored at once
-MAX_KEPT_VALUES = 2**22  # of a table that is scaled once for all
+MAX_KEPT_VALUES = 2**27  # of a table that is scaled once for all: 512 MB
 
 
 @dataclass(frozen=True)
 class ScaledRows:
-    """Rows as the networks see them.
+    """Rows as the networks see them."""
 
-    Attributes
-    ----------
-    values : ndarray of float32 of shape (n, p)
-        NaN where a cell is missing.
-    missing : ndarray of bool of shape (n, p) or None
-        The missing cells of columns that have values; None if there are none.
-    far : tuple of ndarray or None
-        Row, column and loss of the cells that lie far from their column; None if
-        there are none.
-    """
-
-    values: np.ndarray
-    missing: np.ndarray | None
-    far: tuple | None
+    values: np.ndarray  # float32 of shape (n, n_inputs), NaN where a cell is missing
+    missing: np.ndarray | None  # (n, p), in columns that have values
+    far: tuple | None  # row, column and loss of the cells far from their column
 
 
 @dataclass(frozen=True)
 class ScaledTable:
-    """A table whose rows are scaled when they are needed.
-
-    Attributes
-    ----------
-    scaler : InputScaler
-    X : ndarray of shape (n, p)
-    """
+    """A table whose rows are scaled when they are needed, unless they are kept."""
 
     scaler: "InputScaler"
     X: np.ndarray
+    scaled: np.ndarray | None = None  # all inputs of the networks, if kept
+    blocks: list | None = None
 
     def __iter__(self):
         """Yield blocks of consecutive rows: which they are, and the scaled rows."""
+        if self.blocks is not None:
+            yield from self.blocks
+            return
         size = max(BLOCK_CELLS // self.X.shape[1], 64)
         for start in range(0, len(self.X), size):
             block = slice(start, start + size)
@@ -71,9 +59,15 @@ class ScaledTable:
         return len(self.X)
 
     def kept(self):
-        """Return all blocks, scaled once, if there are few values, or the table."""
-        n_values = len(self.X) * len(self.scaler.fill_)
-        return list(iter(self)) if n_values <= MAX_KEPT_VALUES else self
+        """Return the table with all rows scaled once, unless it is huge."""
+        n_rows, n_inputs = len(self.X), len(self.scaler.fill_)
+        if n_rows * n_inputs > MAX_KEPT_VALUES:
+            return self
+        scaled, blocks = np.empty((n_rows, n_inputs), np.float32), []
+        for block, rows in self:
+            scaled[block] = rows.values
+            blocks.append((block, replace(rows, values=scaled[block])))
+        return replace(self, scaled=scaled, blocks=blocks)
 
     def values(self, places=slice(None)):
         """Return the scaled values of rows, of shape (*places.shape, n_inputs)."""
@@ -97,23 +91,7 @@ class ScaledTable:
 
 
 class InputScaler:
-    """Scale every feature by its distribution in the training data.
-
-    Parameters
-    ----------
-    how : {"squash", "minmax"}
-        "minmax" maps the training range to [0, 1]. "squash" maps standardised
-        values z to ``tanh(z / 3)``, and that from [-1, 1] to [0, 1] unless
-        `centred`. Extreme values hardly affect the mean and the standard deviation,
-        so they do not squeeze all others together.
-    centred : bool, default=False
-        Whether "squash" leaves the mean of each feature at 0.
-    factor : float, default=1.0
-        Applied to the result.
-    far_loss : float, default=0.0
-        Loss per tail length that a cell lies beyond the tail of its column; squashing
-        would hide that distance. Not used by "minmax".
-    """
+    """Scale every feature by its distribution in the training data."""
 
     free = FREE  # how many tails a cell may be out without being far
     constant_tail = MAX_TAIL  # of columns that are constant, in multiples of their size
@@ -230,11 +208,6 @@ class TwoViewScaler(InputScaler):
     The second view is monotone in each column: a value has the quantile of the normal
     distribution that corresponds to its rank in the training data, whatever the shape
     of the column. Both views are squashed alike.
-
-    Parameters
-    ----------
-    far_loss : float
-        As for `InputScaler`.
     """
 
     def __init__(self, *, far_loss):
@@ -357,3 +330,13 @@ def _mean(X):
         total = np.where(known, X, 0.0).sum(axis=0)
         mean = np.divide(total, n_known, out=mean, where=n_known > 0)
     return mean
+
+
+def gap_factor(missing, n_features):
+    """Return the factor by which the excess of rows with gaps is scaled up.
+
+    It is 0 for rows without any value, which are ordinary as far as one can tell.
+    """
+    n_known = n_features - missing.sum(axis=1)
+    factor = np.sqrt(n_features / np.maximum(n_known, 1))
+    return np.where(n_known > 0, factor, 0.0)

@@ -9,25 +9,34 @@ EXPECTED_SHARE = 0.0125  # of outliers, where the losses give no hint
 SHARES = (0.005, 0.2)  # smallest and largest share of outliers considered
 WINDOW = 1.25  # the spacing at a share is measured from share / 1.25 to share * 1.25
 LINEAR_REACH = 3.0  # interquartile ranges above the median until gaps count less
-CERTAIN = (
-    10.0  # interquartile ranges from the median, beyond which every row is an outlier
-)
+CERTAIN = 10.0  # interquartile ranges from the median; rows beyond are outliers
 APART = 3.0  # times the usual spacing is a gap that sets a group apart
 MIN_VALUES = 4  # fewer losses are too few for a threshold
+CLEAN_SHARE = 0.01  # of new clean rows that may be flagged if contamination is 0
+
+
+def offset_of(scores, held_out, contamination, is_ordinary=None):
+    """Return the threshold; on clean data, that which few new rows fall below.
+
+    Rows that are not ordinary have obvious errors, which do not decide about others.
+    """
+    if contamination == "auto" and is_ordinary is not None and is_ordinary.any():
+        ordinary = scores[is_ordinary]
+        offset = threshold(ordinary, contamination)
+        # In a gap, near its ordinary side: the obvious errors may lie in it.
+        return offset / 4 + 3 * ordinary[ordinary >= offset].min() / 4
+    if contamination != 0:
+        return threshold(scores, contamination)
+    if held_out is None:
+        raise ValueError(
+            "contamination=0 changes how the networks are trained; call "
+            "set_params(contamination=0) and fit again."
+        )
+    return threshold(held_out, CLEAN_SHARE)
 
 
 def threshold(scores, contamination):
-    """Return the score below which a row is an outlier.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Of the training data.
-    contamination : "auto" or float
-        The share of outliers. With "auto", :func:`auto_share` estimates it and the
-        threshold lies in the widest gap nearby; but rows whose scores are more than
-        ten interquartile ranges below the median are outliers in any case.
-    """
+    """Return the score below which a row is an outlier."""
     if contamination != "auto":
         n_outliers = int(contamination * len(scores) + 0.5)
         if n_outliers == 0:

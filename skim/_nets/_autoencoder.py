@@ -7,21 +7,7 @@ from skim._nets._memory import Layout, Workspace, fill_terms, filled
 
 
 class AutoencoderShape:
-    """What the weights of a member look like, and how a fixed member scores.
-
-    Parameters
-    ----------
-    n_features : int
-        Width of the input and of the output.
-    n_hidden : int
-        Number of hidden units.
-    activation : {"tanh", "relu", "sigmoid", "identity"}
-        The function phi.
-    train_decoder : bool, default=True
-        Whether the decoder is trained.
-    fill : ndarray of shape (n_features,), default=None
-        What the networks see in place of missing cells; None if there are none.
-    """
+    """What the weights of a member look like, and how a fixed member scores."""
 
     def __init__(self, n_features, n_hidden, activation, train_decoder=True, fill=None):
         self.n_features = n_features
@@ -46,27 +32,7 @@ class AutoencoderShape:
         return self.weights.views(weights)
 
     def losses(self, folded, x, workspace, *, terms=False, gaps="nothing"):
-        """Squared reconstruction errors of rows under fixed members.
-
-        Parameters
-        ----------
-        folded : dict
-            From `fold`.
-        x : Tensor of shape (p, C) or (M, p, C)
-            Rows of the data, one a column; the same for all members or each
-            member's own.
-        workspace : Workspace
-        terms : bool, default=False
-            Whether to return what each feature adds to the loss as well.
-        gaps : {"nothing", "mean"}, default="nothing"
-            What missing cells add to the loss: nothing, or the mean of their feature
-            over the other rows.
-
-        Returns
-        -------
-        losses : Tensor of shape (M, C)
-        feature_terms : Tensor of shape (M, p, C), only if `terms`
-        """
+        """Squared reconstruction errors of rows under fixed members."""
         x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
         _, residual = self.reconstruct(folded, x, workspace)
         squares = residual.square_()
@@ -104,14 +70,7 @@ class AutoencoderShape:
 
 
 class StackedAutoencoder:
-    """Members of an autoencoder in training.
-
-    Parameters
-    ----------
-    shape : AutoencoderShape
-    weights : Tensor of shape (M, P)
-        Changed in place by whoever trains.
-    """
+    """Members of an autoencoder in training."""
 
     def __init__(self, shape, weights):
         self.shape = shape

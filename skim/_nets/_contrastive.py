@@ -23,15 +23,7 @@ CHUNK_SIZE = 512  # rows encoded at once, a multiple of the vector width
 
 
 def train_encoder(X, n_components, n_updates, seed):
-    """Train an encoder on views of the rows of X, an array of shape (n, p).
-
-    Returns
-    -------
-    layers : list of tuple of two ndarrays
-        Weights, of shape (fan_out, fan_in), and biases of the encoder.
-    losses : list of float
-        One per update.
-    """
+    """Train an encoder on views of the rows of X, an array of shape (n, p)."""
     with compute(), outside_compute():
         X = as_tensor(X, "cpu")
         generator = seeded_generator(seed, "cpu")

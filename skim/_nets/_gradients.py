@@ -10,20 +10,6 @@ def gradient_products(shape, weights, statistics, x, noise=None):
     of what the row sends into the layer and what comes back from its loss. Inner
     products of such gradients are therefore products of inner products of vectors,
     and no gradient of the size of the network is ever made.
-
-    Parameters
-    ----------
-    shape : VAEShape or AutoencoderShape
-    weights : Tensor of shape (M, P)
-    statistics : Tensor of shape (M, Q)
-    x : Tensor of shape (p, C)
-        Rows of the data, one a column.
-    noise : Tensor of shape (M, L, K) or None, default=None
-        The latent noise that rows are scored with.
-
-    Returns
-    -------
-    products : Tensor of shape (M, C, C)
     """
     if not hasattr(shape, "traced_losses"):
         return shape.gradient_products(weights, statistics, x)

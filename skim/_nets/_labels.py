@@ -10,19 +10,7 @@ CUBO_ORDER = 2  # of the upper bound of the likelihood of labelled outliers
 
 
 class LabelledRows:
-    """The labelled rows of a run, which leave the rows that it draws batches from.
-
-    Parameters
-    ----------
-    run : Run
-        Of a variational autoencoder.
-    X : Tensor of shape (n, p)
-        All rows.
-    labels : ndarray of shape (n,)
-        1 for outliers, 0 for inliers, NaN where unknown.
-    inlier_weight, outlier_weight : float
-        Weights of the two terms of the objective.
-    """
+    """The labelled rows of a run, which leave the rows that it draws batches from."""
 
     def __init__(self, run, X, labels, *, inlier_weight, outlier_weight):
         labels = torch.as_tensor(labels, device=X.device)
@@ -40,11 +28,6 @@ class LabelledRows:
 
         Rows of the batch count up to a threshold: the quantile of their losses, mixed
         with the mean loss of the labelled inliers.
-
-        Returns
-        -------
-        losses : Tensor of shape (M, B)
-            Of the batch, before the step.
         """
         grad, inlier_loss = self._gradient(run.network, batch_size)
         weigh = partial(

@@ -6,6 +6,7 @@ import math
 import threading
 
 import torch
+from threadpoolctl import ThreadpoolController
 
 MAX_VIEWS = 256  # cached by a workspace, because making one takes a while
 
@@ -19,26 +20,26 @@ threshold_backward = torch.ops.aten.threshold_backward.grad_input
 
 _lock = threading.Lock()
 _n_threads_inside = 0
-_outside = 0
+_outside: tuple = ()  # what torch and BLAS had before
 _local = threading.local()
 
 
 @contextlib.contextmanager
 def compute(n_threads=1):
-    """Run without gradients on `n_threads` threads, and restore torch's settings.
+    """Run without gradients, torch on `n_threads` threads and BLAS on one.
 
     More than one thread can be slow for small operations, and very slow where the
     processors are busy: the threads that are done wait for the others without sleeping.
 
     The context can be entered by several threads at once, and more than once by the
-    same thread. The last one to leave restores what torch had before the first came.
+    same thread. The last one to leave restores what was set before the first came.
     """
     global _n_threads_inside, _outside
     depth = getattr(_local, "depth", 0)
     with _lock:
         before = torch.get_num_threads()
         if _n_threads_inside == 0:
-            _outside = before
+            _outside = before, _blas().limit(limits=1, user_api="blas")
         _n_threads_inside += depth == 0
         torch.set_num_threads(n_threads)
     _local.depth = depth + 1
@@ -49,7 +50,15 @@ def compute(n_threads=1):
         _local.depth = depth
         with _lock:
             _n_threads_inside -= depth == 0
-            torch.set_num_threads(before if depth else _outside)
+            torch.set_num_threads(before if depth else _outside[0])
+            if _n_threads_inside == 0:
+                _outside[1].restore_original_limits()
+
+
+@functools.cache
+def _blas():
+    """Return what limits the threads of BLAS, once numpy and scipy are loaded."""
+    return ThreadpoolController()
 
 
 def outside_compute():
@@ -92,14 +101,7 @@ device_or_cpu = functools.partial(resolve_device, or_cpu=True)
 
 
 def filled(x, fill):
-    """Fill the gaps of rows; return the rows, and where the gaps were.
-
-    Parameters
-    ----------
-    x : Tensor of shape (..., p, C)
-        With NaN in missing cells.
-    fill : ndarray of shape (p,)
-    """
+    """Fill the gaps of rows; return the rows, and where the gaps were."""
     missing = x.isnan()
     return x.where(~missing, as_tensor(fill, x.device).unsqueeze(1)), missing
 

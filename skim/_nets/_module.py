@@ -21,23 +21,7 @@ N_GRADIENTS = 8  # between an ordinary row and a row to explain
 
 
 class ModuleShape:
-    """What the weights of a member look like, and how a fixed member scores.
-
-    Parameters
-    ----------
-    network : str or callable
-        The name of a network in `skim.networks`, or what is called with the number of
-        features and returns a module, whose `forward` maps rows, of shape (B, p), to
-        losses, of shape (B,).
-    n_features : int
-    fill : ndarray of shape (n_features,), default=None
-        What the networks see in place of missing cells; None if there are none.
-
-    Attributes
-    ----------
-    has_feature_losses : bool
-        Whether the module itself splits its losses over the features.
-    """
+    """What the weights of a member look like, and how a fixed member scores."""
 
     def __init__(self, network, n_features, fill=None):
         self.network = network
@@ -110,21 +94,7 @@ class ModuleShape:
         return self.weights.views(weights) | fixed
 
     def call(self, arrays, x, method="__call__", *, training=False):
-        """Call a method of each member with its rows.
-
-        Parameters
-        ----------
-        arrays : dict of str to Tensor of shape (M, ...)
-        x : Tensor of shape (M, p, C)
-        method : str, default="__call__"
-        training : bool, default=False
-
-        Returns
-        -------
-        out : Tensor of shape (M, C, ...)
-        fixed : dict of str to Tensor
-            The buffers, as the call left them.
-        """
+        """Call a method of each member with its rows."""
         template = self._own_template().train(training)
 
         def one(arrays, rows):
@@ -140,28 +110,7 @@ class ModuleShape:
         return self._local.template
 
     def losses(self, folded, x, workspace=None, *, terms=False, gaps="nothing"):
-        """Losses of rows under fixed members.
-
-        Parameters
-        ----------
-        folded : dict
-            From `fold`.
-        x : Tensor of shape (p, C) or (M, p, C)
-            Rows of the data, one a column; the same for all members or each
-            member's own.
-        workspace : Workspace
-            Not used.
-        terms : bool, default=False
-            Whether to return what each feature adds to the loss as well.
-        gaps : {"nothing", "mean"}, default="nothing"
-            What missing cells add to the loss: nothing, or the mean of their feature
-            over the other rows.
-
-        Returns
-        -------
-        losses : Tensor of shape (M, C)
-        feature_terms : Tensor of shape (M, p, C), only if `terms`
-        """
+        """Losses of rows under fixed members."""
         with outside_compute(), torch.no_grad():
             n_members = len(next(iter(folded.values())))
             x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
@@ -226,18 +175,7 @@ class ModuleShape:
 
 
 class StackedModules:
-    """Members of a module in training.
-
-    Parameters
-    ----------
-    shape : ModuleShape
-    weights : Tensor of shape (M, P)
-        Changed in place by whoever trains.
-    statistics : Tensor of shape (M, Q)
-        The buffers, and the parameters that are not trained.
-    generator : torch.Generator
-        Source of what the modules draw.
-    """
+    """Members of a module in training."""
 
     def __init__(self, shape, weights, statistics, generator):
         self.shape = shape

@@ -8,12 +8,7 @@ N_ROWS = 8
 
 
 def check_module(shape):
-    """Refuse, before any training, a module that cannot be a detector's network.
-
-    Parameters
-    ----------
-    shape : ModuleShape
-    """
+    """Refuse, before any training, a module that cannot be a detector's network."""
     generator = torch.Generator().manual_seed(0)
     size = N_ROWS, shape.n_features
     rows = torch.rand(size, generator=generator, dtype=torch.float32)

@@ -17,31 +17,7 @@ class NonFiniteLossError(ArithmeticError):
 
 
 class Run:
-    """One training run of a stacked network.
-
-    Parameters
-    ----------
-    shape : VAEShape or AutoencoderShape
-    weights : Tensor of shape (M, P)
-        Changed in place.
-    optimiser : Adam or GradientDescent
-        Of the weights.
-    X : Tensor of shape (n, p) or ScaledTable
-        A table is read row by row, and never held as a whole.
-    generator : torch.Generator
-        Source of the order of the rows and of the latent noise.
-    noise : Tensor of shape (M, L, K) or None, default=None
-        The latent noise that rows are scored with.
-    left_out : ndarray of bool of shape (M, n), default=None
-        The rows that each member never sees.
-
-    Attributes
-    ----------
-    members : ndarray of int
-        Indices of the members that are still being trained.
-    n_updates : int
-        Number of updates so far.
-    """
+    """One training run of a stacked network."""
 
     def __init__(
         self, shape, weights, optimiser, X, generator, noise=None, left_out=None
@@ -60,23 +36,7 @@ class Run:
         self._workspace = Workspace(weights.device)
 
     def update(self, batch_size, weigh=None, grad=None):
-        """Take one optimiser step on the next batch.
-
-        Parameters
-        ----------
-        batch_size : int or None
-            None means all rows.
-        weigh : callable, default=None
-            Maps the losses to the weights of the rows, both of shape (M, B).
-            None means the mean.
-        grad : Tensor of shape (M, P), default=None
-            Gradient of further terms of the objective.
-
-        Returns
-        -------
-        losses : Tensor of shape (M, B)
-            Before the step.
-        """
+        """Take one optimiser step on the next batch."""
         size = self.n_rows if batch_size is None else min(batch_size, self.n_rows)
         self.batch = self._stream.take(size)
         losses, cache = self.network.forward(self.batch)
@@ -123,15 +83,7 @@ class Run:
         return network.shape.losses(folded, x, self._workspace, gaps="mean")
 
     def losses_at(self, states, rows):
-        """Return the losses, (S, M, n), of rows at several states of the run.
-
-        Parameters
-        ----------
-        states : sequence of tuple of ndarray
-            As `state` returns them.
-        rows : sequence of Tensor of shape (p, n) or (M, p, n)
-            The rows to score at each state; the same for all if of shape (p, n).
-        """
+        """Return the losses, (S, M, n), of rows at several states of the run."""
         shape, noise = self.network.shape, self.noise
         n_members, n_codes = len(self.members), 1 if noise is None else noise.shape[2]
         size = max(MAX_COLUMNS // (n_members * n_codes * rows[0].shape[-1]), 1)
@@ -152,14 +104,7 @@ class Run:
         return torch.cat(losses).unflatten(0, (-1, n_members))
 
     def mean_losses(self, rows, states):
-        """Return the mean losses, (n,), of rows over members and states of the run.
-
-        Parameters
-        ----------
-        rows : Tensor of shape (n, p)
-        states : sequence of tuple of ndarray
-            As `state` returns them.
-        """
+        """Return the mean losses, (n,), of rows over members and states of the run."""
         weights, statistics = map(np.stack, zip(*states, strict=True))
         noise = None if self.noise is None else self.noise.cpu().numpy()
         by_state = snapshot_losses(
@@ -182,12 +127,7 @@ class Run:
     # Dropping members ----------------------------------------------------------
 
     def select(self, chosen):
-        """Continue with a subset of the present members.
-
-        Parameters
-        ----------
-        chosen : ndarray of bool, one per present member
-        """
+        """Continue with a subset of the present members."""
         self.members = self.members[chosen]
         places = as_tensor(np.flatnonzero(chosen), self.device)
         self.network = self.network.select(places)
@@ -202,19 +142,6 @@ class RowStream:
 
     A batch never holds a row twice: where too few rows are left for a whole
     batch, the rows are shuffled anew.
-
-    Parameters
-    ----------
-    X : Tensor of shape (n, p) or ScaledTable
-    n_members : int
-    generator : torch.Generator
-    left_out : ndarray of bool of shape (M, n), default=None
-        The rows that each member never sees.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows that every member sees.
     """
 
     def __init__(self, X, n_members, generator, left_out=None):

@@ -27,28 +27,6 @@ def snapshot_losses(
 
     Rows pass in chunks of a fixed size, the last one padded, which keeps the arithmetic
     of a row the same wherever it stands and however many rows come with it.
-
-    Parameters
-    ----------
-    shape : VAEShape or AutoencoderShape
-    weights : ndarray of shape (S, M, P)
-        The snapshots.
-    statistics : ndarray of shape (S, M, Q)
-    noise : ndarray of shape (M, L, K) or None
-    rows : ndarray or Tensor of shape (n, p)
-    device : str, default="cpu"
-        Where to compute; the CPU if that device is not available.
-    member_weights : ndarray of shape (S, M), default=None
-        If given, what each feature adds to the losses is yielded as well, summed over
-        the members with these weights.
-    n_threads : int, default=1
-        Number of threads that share the chunks. They sleep while they wait for each
-        other, as torch's own threads do not.
-
-    Yields
-    ------
-    losses : ndarray of shape (M, n)
-    terms : ndarray of shape (n, p), only with `member_weights`
     """
     device = device if device == "cpu" else device_or_cpu(device)
     noise = as_tensor(noise, device)

@@ -24,25 +24,7 @@ BLOCKS = ("encode_1", "encode_2", "decode_1", "decode_2")
 
 
 class VAEShape:
-    """What the weights of a member look like, and how a fixed member scores.
-
-    Parameters
-    ----------
-    n_features : int
-        Width of the input.
-    hidden : tuple of two int
-        Widths of the encoder's two blocks; the decoder mirrors them.
-    n_latent : int
-        Width of the latent code.
-    n_samples : int, default=1
-        Number of latent codes per row.
-    fill : ndarray of shape (n_features,), default=None
-        What the networks see in place of missing cells, which are NaN in the data;
-        None if there are none.
-    views : tuple of int, default=()
-        Number of members that see each view of the data, if there are several. The
-        inputs of all views then stand side by side in a row.
-    """
+    """What the weights of a member look like, and how a fixed member scores."""
 
     def __init__(self, n_features, hidden, n_latent, n_samples=1, fill=None, views=()):
         wide, narrow = hidden
@@ -89,12 +71,7 @@ class VAEShape:
         return noise.normal_(generator=generator) if self.n_samples > 1 else noise
 
     def seen(self, x):
-        """Return what each member sees, (M, p, C), of rows with several views.
-
-        Parameters
-        ----------
-        x : Tensor of shape (V * p, C) or (M, V * p, C)
-        """
+        """Return what each member sees, (M, p, C), of rows with several views."""
         if not self.views:
             return x
         x = x.expand(sum(self.views), -1, -1).unflatten(1, (len(self.views), -1))
@@ -118,28 +95,7 @@ class VAEShape:
         return folded
 
     def losses(self, folded, x, workspace, *, terms=False, gaps="nothing"):
-        """Losses of rows under fixed members.
-
-        Parameters
-        ----------
-        folded : dict
-            From `fold`.
-        x : Tensor of shape (p, C) or (M, p, C)
-            Rows of the data, one a column; the same for all members or each
-            member's own.
-        workspace : Workspace
-        terms : bool, default=False
-            Whether to return what each feature adds to the loss as well.
-        gaps : {"nothing", "mean"}, default="nothing"
-            What missing cells add to the loss: nothing, or the mean of their feature
-            over the other rows.
-
-        Returns
-        -------
-        losses : Tensor of shape (M, C)
-        feature_terms : Tensor of shape (M, p, C), only if `terms`
-            The rest of a row's loss is due to its latent code.
-        """
+        """Losses of rows under fixed members."""
         noise = folded["noise"]
         n_members, n_latent, n_samples = noise.shape
         x = self.seen(x)
@@ -185,23 +141,7 @@ class VAEShape:
         return losses, per_feature.mul_(share).sum(2)
 
     def traced_losses(self, linear, statistics, x, noise, order=1):
-        """Losses of rows under fixed members, by steps that torch can follow.
-
-        Parameters
-        ----------
-        linear : callable
-            Called with the name of a layer and its input; returns its output.
-        statistics : Tensor of shape (M, Q)
-        x : Tensor of shape (M, p, C)
-        noise : Tensor of shape (M, L, K)
-        order : int, default=1
-            Power of the importance weights whose mean bounds the likelihood: from
-            below with 1, from above with 2 or more.
-
-        Returns
-        -------
-        losses : Tensor of shape (M, C)
-        """
+        """Losses of rows under fixed members, by steps that torch can follow."""
         running = self.statistics.views(statistics)
         x = self.seen(x)
         x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
@@ -230,16 +170,7 @@ class VAEShape:
 
 
 class StackedVAE:
-    """Members of a VAE in training.
-
-    Parameters
-    ----------
-    shape : VAEShape
-    weights : Tensor of shape (M, P)
-        Changed in place by whoever trains.
-    generator : torch.Generator
-        Source of the latent noise.
-    """
+    """Members of a VAE in training."""
 
     def __init__(self, shape, weights, generator):
         self.shape = shape
@@ -260,18 +191,7 @@ class StackedVAE:
         return chosen
 
     def forward(self, x):
-        """Losses of a batch under its own batch statistics.
-
-        Parameters
-        ----------
-        x : Tensor of shape (M, p, B)
-
-        Returns
-        -------
-        losses : Tensor of shape (M, B)
-        cache : dict
-            For one call of `backward`, before the next `forward`.
-        """
+        """Losses of a batch under its own batch statistics."""
         x = self.shape.seen(x)
         x, missing = filled(x, self.shape.fill) if self.has_gaps else (x, None)
         n_members, n_features, n_rows = x.shape
@@ -326,15 +246,7 @@ class StackedVAE:
         return math.log(n_samples) - torch.logsumexp(log_ratio, dim=1), cache
 
     def backward(self, cache, row_weights, grad):
-        """Write the gradient of ``(row_weights * losses).sum()`` into `grad`.
-
-        Parameters
-        ----------
-        cache : dict
-            From `forward`; used up.
-        row_weights : Tensor of shape (M, B)
-        grad : Tensor of shape (M, P)
-        """
+        """Write the gradient of ``(row_weights * losses).sum()`` into `grad`."""
         w, take = self._views, self._workspace.take
         g = {}
 

@@ -6,6 +6,7 @@ with. It knows neither the networks nor the stopping criteria.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -44,9 +45,17 @@ class Schedule(Parameters):
         """Return the function that takes the steps of a run."""
         return self.update
 
+    @abstractmethod
     def update(self, run, epoch):
         """Take one step of an epoch, counted from 1; return the losses of the batch."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def updates_in_epoch(self, n_rows):
+        """Return the number of updates per epoch."""
+
+    def check_every(self, n_rows):
+        """Return the number of updates from one check of the run to the next."""
+        return self.updates_in_epoch(n_rows)
 
     def for_clean_data(self):
         """Return the schedule for data without outliers."""
@@ -60,15 +69,7 @@ class Schedule(Parameters):
         return BestOfEach(run, self, criterion, history, recorder)
 
     def counted_entries(self, criterion, is_stopped):
-        """Return the entries whose snapshots count if training ends with the last one.
-
-        Parameters
-        ----------
-        criterion : ndarray of shape (n_entries,)
-            As in the history.
-        is_stopped : bool
-            Whether there is a stopping criterion.
-        """
+        """Return the entries whose snapshots count if training ends with the last."""
         return [len(criterion) - 1]
 
 
@@ -193,10 +194,6 @@ class ALTBISchedule(Schedule):
         """Return the number of updates per epoch."""
         return self.updates_per_epoch
 
-    def is_check(self, update, n_rows):
-        """Whether the run is checked after an update of an epoch, counted from 1."""
-        return update == self.updates_per_epoch
-
     def update(self, run, epoch):
         """Take one step of an epoch, counted from 1; return the losses of the batch."""
         weigh = None
@@ -298,11 +295,8 @@ class ODIMSchedule(Schedule):
         """Return the number of updates per epoch: one pass over the rows."""
         return max(n_rows // self.batch_size, 1)
 
-    def is_check(self, update, n_rows):
-        """Whether the run is checked after an update of an epoch, counted from 1."""
-        return update % self._check_every(n_rows) == 0
-
-    def _check_every(self, n_rows):
+    def check_every(self, n_rows):
+        """Return the number of updates from one check to the next."""
         return min(MAX_UPDATES_BETWEEN_CHECKS, self.updates_in_epoch(n_rows))
 
     def update(self, run, epoch):
@@ -310,14 +304,8 @@ class ODIMSchedule(Schedule):
         return run.update(self.batch_size)
 
     def drop_members(self, run, best):
-        """Stop members that have not improved for long; return whether all have.
-
-        Parameters
-        ----------
-        run : Run
-        best : BestOfEach
-        """
-        check_every = self._check_every(run.n_rows)
+        """Stop members that have not improved for long; return whether all have."""
+        check_every = self.check_every(run.n_rows)
         patience = check_every * math.ceil(self.patience_updates / check_every)
         if (run.n_updates - best.updates[run.members]).max() >= patience:
             best.judge(run)
@@ -380,10 +368,6 @@ class BestEpochSchedule(Schedule):
         """Return the number of updates per epoch."""
         size = min(self.batch_size or n_rows, n_rows)
         return self.updates_per_epoch or n_rows // size
-
-    def is_check(self, update, n_rows):
-        """Whether the run is checked after an update of an epoch, counted from 1."""
-        return update == self.updates_in_epoch(n_rows)
 
     def update(self, run, epoch):
         """Take one step; return the losses of the batch."""

@@ -7,16 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Snapshots:
-    """The states of the networks that rows are scored with.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (S, M, P)
-    statistics : ndarray of shape (S, M, Q)
-        The state of every member in each of S snapshots.
-    entries : ndarray of int of shape (S, M)
-        The entry of the training history after which each state was taken.
-    """
+    """The states of the networks that rows are scored with."""
 
     weights: np.ndarray
     statistics: np.ndarray
@@ -25,16 +16,7 @@ class Snapshots:
 
 @dataclass(frozen=True)
 class SnapshotLog:
-    """The states that the members had at the end of every entry of the history.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (R, P)
-    statistics : ndarray of shape (R, Q)
-        All states of any member, each of them once.
-    index : ndarray of int of shape (T, M)
-        The state of each member at the end of each entry.
-    """
+    """The states that the members had at the end of every entry of the history."""
 
     weights: np.ndarray
     statistics: np.ndarray
@@ -49,12 +31,7 @@ class SnapshotLog:
 
 
 class SnapshotRecorder:
-    """Makes a `SnapshotLog` during a training run.
-
-    Parameters
-    ----------
-    n_members : int
-    """
+    """Makes a `SnapshotLog` during a training run."""
 
     def __init__(self, n_members):
         self._states = []
@@ -63,14 +40,7 @@ class SnapshotRecorder:
         self._index = []
 
     def put(self, members, weights, statistics):
-        """Replace the states of some members; the others keep theirs.
-
-        Parameters
-        ----------
-        members : ndarray of int
-        weights : ndarray of shape (len(members), P)
-        statistics : ndarray of shape (len(members), Q)
-        """
+        """Replace the states of some members; the others keep theirs."""
         self._now[members] = self._n_states + np.arange(len(members))
         self._n_states += len(members)
         self._states.append((weights, statistics))

@@ -13,17 +13,7 @@ MAX_HELD_BYTES = 8 * 2**20  # of states that wait to be judged
 
 
 class Monitor:
-    """Rows whose losses are judged during a training run.
-
-    Parameters
-    ----------
-    criterion : str
-        One of `CRITERIA`.
-    run : Run
-        Before it loses any member.
-    n_rows : int or None
-        How many of its rows to draw, at most; None means the latest batch.
-    """
+    """Rows whose losses are judged during a training run."""
 
     def __init__(self, criterion, run, n_rows):
         if criterion == "cohesion" and run.n_rows < 4:
@@ -38,16 +28,7 @@ class Monitor:
         return run.batch if self._rows is None else self._rows
 
     def judge(self, run, losses, *, together=False):
-        """Return the criterion of each member's losses; the larger, the better.
-
-        Parameters
-        ----------
-        run : Run
-        losses : Tensor of shape (..., n)
-            Of the monitored rows.
-        together : bool, default=False
-            Whether to judge the mean loss of all members instead.
-        """
+        """Return the criterion of each member's losses; the larger, the better."""
         if self.criterion == "cohesion":
             products = run.gradient_products(self.rows(run)[:, :N_GRADIENTS])
             cohesion = gradient_cohesion(_finite_array(run, products))
@@ -66,21 +47,7 @@ def _finite_array(run, tensor):
 
 
 class CommonEpochs:
-    """Takes snapshots of all members together, up to the best epoch.
-
-    Parameters
-    ----------
-    run : Run
-    schedule : ALTBISchedule
-        Says which epochs count, and how long to wait for a better one.
-    criterion : str or None
-        One of `CRITERIA`; None means that the last epoch is the best one.
-    epochs : int
-        The largest number of epochs.
-    history : History
-    recorder : SnapshotRecorder or None
-        Where to keep the states after every epoch.
-    """
+    """Takes snapshots of all members together, up to the best epoch."""
 
     def __init__(self, run, schedule, criterion, epochs, history, recorder=None):
         self.schedule = schedule
@@ -97,14 +64,7 @@ class CommonEpochs:
             self._earliest = schedule.earliest_end(run.n_rows)
 
     def check(self, run, epoch, losses):
-        """Record an epoch, given the losses of its last batch; return whether to stop.
-
-        Parameters
-        ----------
-        run : Run
-        epoch : int
-        losses : Tensor of shape (M, B)
-        """
+        """Record an epoch by the losses of its last batch; return whether to stop."""
         run.check_finite(losses)
         monitor, is_checked, value = self._monitor, epoch in self._checked, np.nan
         if monitor is not None and is_checked and epoch >= self._earliest:
@@ -155,17 +115,6 @@ class BestOfEach:
     doing so for a hundred times as many. Where nobody waits for the outcome of each
     check, the states of small networks are held for a while and judged together; the
     results are the same.
-
-    Parameters
-    ----------
-    run : Run
-        Before it loses any member.
-    schedule : ODIMSchedule or BestEpochSchedule
-    criterion : str or None
-        One of `CRITERIA`; None means that the latest check is the best one.
-    history : History
-    recorder : SnapshotRecorder or None
-        Where to keep the best states after every check.
     """
 
     def __init__(self, run, schedule, criterion, history, recorder=None):
@@ -185,15 +134,7 @@ class BestOfEach:
         self._stop = False
 
     def check(self, run, epoch, losses):
-        """Check the present state of a run; return whether to stop.
-
-        Parameters
-        ----------
-        run : Run
-        epoch : int
-        losses : Tensor of shape (M, B)
-            Of the latest batch, before its update.
-        """
+        """Check the present state of a run; return whether to stop."""
         state, rows = run.state(), self.monitor.rows(run)
         size = losses.shape[1]
         entry = {"epoch": epoch, "update": run.n_updates, "batch_size": size}

@@ -1,50 +1,89 @@
-"""The training loop."""
+"""The training loop and its record."""
+
+import sys
+
+import numpy as np
 
 from skim._training._snapshots import SnapshotRecorder
 
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+COLUMNS = (
+    "epoch",
+    "update",
+    "batch_size",
+    *(f"loss_q{round(100 * q):02d}" for q in QUANTILES),
+    "criterion",
+)
+BAR_WIDTH = 30
 
-def train(run, schedule, stopping, epochs, history, *, store=False):
-    """Train a network by a schedule, and take snapshots of it.
 
-    Parameters
-    ----------
-    run : Run
-        The networks and the rows, about to be trained.
-    schedule : ALTBISchedule, ODIMSchedule, BestEpochSchedule or IMBoostSchedule
-        How the networks are updated, and which snapshots count.
-    stopping : str or None
-        The criterion by which the best snapshots are chosen, one of `CRITERIA`.
-    epochs : int
-        The largest number of epochs.
-    history : History
-        Records the run.
-    store : bool, default=False
-        Whether to keep the states after every entry of the history.
-
-    Returns
-    -------
-    snapshots : Snapshots
-        The states to score rows with.
-    log : SnapshotLog or None
-        All states, if stored.
-    """
+def train(run, schedule, stopping, epochs, history, store=False):
+    """Train networks by a schedule; return the snapshots, and all states if stored."""
     recorder = SnapshotRecorder(len(run.members)) if store else None
     selection = schedule.selection(run, stopping, epochs, history, recorder)
     update = schedule.start(run, epochs)
+    n_rows = run.n_rows
+    n_updates, check_every = (
+        schedule.updates_in_epoch(n_rows),
+        schedule.check_every(n_rows),
+    )
+    steps = (
+        (epoch, i) for epoch in range(1, epochs + 1) for i in range(1, n_updates + 1)
+    )
     try:
-        _run_epochs(run, schedule, selection, update, epochs)
+        for epoch, i in steps:
+            losses = update(run, epoch)
+            if i % check_every == 0 and selection.check(run, epoch, losses):
+                break
         snapshots = selection.finish(run)
     finally:
         history.close()
     return snapshots, None if recorder is None else recorder.log()
 
 
-def _run_epochs(run, schedule, selection, update, epochs):
-    n_rows = run.n_rows
-    n_updates = schedule.updates_in_epoch(n_rows)
-    for epoch in range(1, epochs + 1):
-        for i in range(1, n_updates + 1):
-            losses = update(run, epoch)
-            is_check = schedule.is_check(i, n_rows)
-            if is_check and selection.check(run, epoch, losses):
-                return
+class History:
+    """The record of a training run, with a progress bar on standard error.
+
+    `total` is the expected number of entries, if known. `on_entry` is called after
+    each entry and returns whether to stop.
+    """
+
+    def __init__(self, name, total, verbose=0, on_entry=None):
+        self.name = name
+        self.total = total
+        self.verbose = verbose
+        self.on_entry = on_entry
+        self.ended_because = ""  # shown at the end of the progress bar
+        self._entries = []
+
+    def record(self, epoch, update, batch_size, losses, criterion=np.nan):
+        """Add an entry; return whether to stop."""
+        # What `np.quantile` returns, up to rounding, in a fraction of the time.
+        order = np.sort(losses.cpu().numpy(), axis=None)
+        places = np.array(QUANTILES) * (order.size - 1)
+        quantiles = np.interp(places, np.arange(order.size), order)
+        self._entries.append((epoch, update, batch_size, *quantiles, criterion))
+        if self.verbose:
+            state = str(len(self._entries))
+            if self.total is not None:
+                bar = "=" * (BAR_WIDTH * len(self._entries) // self.total)
+                state = f"[{bar:<{BAR_WIDTH}}] {state}/{self.total}"
+            median = float(quantiles[2])
+            sys.stderr.write(f"\r{self.name} {state} median loss {median:.3f} ")
+            sys.stderr.flush()
+        stop = self.on_entry is not None and bool(self.on_entry())
+        if stop:
+            self.ended_because = "stopped by a callback"
+        return stop
+
+    def close(self):
+        """Finish the progress bar."""
+        if self.verbose:
+            reason = f"({self.ended_because})" if self.ended_because else ""
+            sys.stderr.write(f"{reason}\n")
+            sys.stderr.flush()
+
+    def columns(self):
+        """Return one array per column, with one element per entry, as a dict."""
+        values = map(np.array, zip(*self._entries, strict=True))
+        return dict(zip(COLUMNS, values, strict=True))

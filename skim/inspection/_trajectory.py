@@ -11,8 +11,8 @@ from sklearn.pipeline import Pipeline
 
 from skim._detectors._base import BaseDetector
 from skim._training._criteria import thinned
-from skim._training._history import QUANTILES
 from skim._training._mixture import separation
+from skim._training._train import QUANTILES
 from skim._utils import import_pandas, outlier_mask
 from skim.inspection._window import IMWindow, im_window
 

@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 from sklearn.metrics import get_scorer as get_scorer_of_sklearn
-from sklearn.metrics._scorer import _Scorer
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 from skim._detectors._base import BaseDetector, scaled_table
 from skim._training._criteria import gradient_cohesion, loss_entropy, thinned
@@ -21,60 +22,78 @@ N_GRADIENTS = 256  # rows whose gradients are compared
 SEED = 0
 
 
-class LabelFreeScorer:
-    """A scorer that looks at an estimator and at data, never at labels.
+class OutlierScorer:
+    """A scorer that judges the scores of rows by labels of either convention."""
 
-    Parameters
-    ----------
-    name : str
-    function : callable
-        Maps an estimator and data to a number; the larger, the better.
-    """
+    needs_labels = True
 
-    def __init__(self, name, function):
+    def __init__(self, name, judge):
         self.name = name
-        self.function = function
+        self.judge = judge
 
-    def __call__(self, estimator, X, y=None):
-        """Judge an estimator by data; labels are ignored."""
-        return float(self.function(estimator, X))
+    def __call__(self, estimator, X, y=None, **params):
+        """Judge an estimator by data and, if they are needed, by labels."""
+        refuse_pyod(estimator)
+        method = next((name for name in RESPONSES if hasattr(estimator, name)), None)
+        if method is None:
+            found = type(estimator).__name__
+            raise TypeError(f"{found} has none of {', '.join(RESPONSES)}.")
+        scores = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
+        return self.of_scores(scores, y, **params)
+
+    def of_scores(self, scores, y=None, **params):
+        """Judge the scores of rows."""
+        return float(self.judge(y, scores, **params))
 
     def __repr__(self):
-        return f"{type(self).__name__}({self.name!r})"
+        return f"get_scorer({self.name!r})"
 
-    def _accept_sample_weight(self):
+    def _accept_sample_weight(self):  # asked by scikit-learn's searches
         return False
 
 
-class LossScorer(LabelFreeScorer):
-    """A scorer that judges the losses of rows, the negated scores.
+class LossScorer(OutlierScorer):
+    """A scorer that judges the losses, the negated scores; labels are ignored."""
 
-    Parameters
-    ----------
-    name : str
-    function : callable
-        Maps the losses to a number; the larger, the better.
-    """
+    needs_labels = False
+
+    def of_scores(self, scores, y=None, **params):
+        """Judge the scores of rows."""
+        return float(self.judge(-scores))
+
+
+class CohesionScorer:
+    """A scorer that judges the gradients of rows; labels are ignored."""
+
+    needs_labels = False
 
     def __call__(self, estimator, X, y=None):
-        """Judge an estimator by data; labels are ignored."""
-        return self.of_scores(_scores(estimator, X))
+        """Judge a detector of skim by data."""
+        estimator = getattr(estimator, "best_estimator_", estimator)
+        if isinstance(estimator, Pipeline):
+            X = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
+            estimator = estimator[-1]
+        if not isinstance(estimator, BaseDetector):
+            raise TypeError(
+                "gradient_cohesion works with skim's own detectors only, not with "
+                f"{type(estimator).__name__}."
+            )
+        n_rows = _num_samples(X)
+        if n_rows > N_GRADIENTS:
+            random_state = np.random.RandomState(SEED)
+            X = _safe_indexing(
+                X, random_state.choice(n_rows, N_GRADIENTS, replace=False)
+            )
+        values = scaled_table(estimator, X).values()
+        return float(
+            gradient_cohesion(estimator.model_.gradient_products(values)).mean()
+        )
 
-    def of_scores(self, scores, y=None):
-        """Judge the scores of rows; labels are ignored."""
-        return float(self.function(-scores))
+    def __repr__(self):
+        return "get_scorer('gradient_cohesion')"
 
-
-class OutlierScorer(_Scorer):
-    """A scorer that understands both conventions of labelling outliers."""
-
-    def of_scores(self, scores, y):
-        """Judge the scores of rows by their labels."""
-        return self._sign * self._score_func(y, scores, **self._kwargs)
-
-    def _score(self, method_caller, estimator, X, y_true, **kwargs):
-        refuse_pyod(estimator)
-        return super()._score(method_caller, estimator, X, y_true, **kwargs)
+    def _accept_sample_weight(self):  # asked by scikit-learn's searches
+        return False
 
 
 def refuse_pyod(estimator):
@@ -94,61 +113,14 @@ def _neg_loss_entropy(losses):
     return -loss_entropy(losses)
 
 
-def _gradient_cohesion(estimator, X):
-    detector, X = _last_step_and_data(estimator, X)
-    if not isinstance(detector, BaseDetector):
-        raise TypeError(
-            "gradient_cohesion works with skim's own detectors only, not with "
-            f"{type(detector).__name__}."
-        )
-    n_rows = X.shape[0]
-    if n_rows > N_GRADIENTS:
-        chosen = np.random.RandomState(SEED).choice(n_rows, N_GRADIENTS, replace=False)
-        X = X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]
-    return gradient_cohesion(
-        detector.model_.gradient_products(scaled_table(detector, X).values())
-    ).mean()
-
-
-def _scores(estimator, X):
-    refuse_pyod(estimator)
-    for name in RESPONSES:
-        if hasattr(estimator, name):
-            return np.asarray(getattr(estimator, name)(X), dtype=np.float64)
-    raise TypeError(f"{type(estimator).__name__} has none of {', '.join(RESPONSES)}.")
-
-
-def _last_step_and_data(estimator, X):
-    """Return the detector at the end of a Pipeline, and the data as it sees it."""
-    estimator = getattr(estimator, "best_estimator_", estimator)
-    if isinstance(estimator, Pipeline):
-        if len(estimator.steps) > 1:
-            X = estimator[:-1].transform(X)
-        estimator = estimator[-1]
-    return estimator, X if hasattr(X, "shape") else np.asarray(X)
-
-
-_LABELLED = {
-    "outlier_roc_auc": outlier_roc_auc_score,
-    "outlier_average_precision": outlier_average_precision_score,
-}
-
-_BY_LOSSES = {
-    "loss_separation": _separation,
-    "neg_loss_entropy": _neg_loss_entropy,
-}
-
-_LABEL_FREE = {
-    "gradient_cohesion": _gradient_cohesion,
-}
-
 _SCORERS: dict[str, Callable] = {
-    **{
-        name: OutlierScorer(metric, 1, {}, response_method=RESPONSES)
-        for name, metric in _LABELLED.items()
-    },
-    **{name: LossScorer(name, judge) for name, judge in _BY_LOSSES.items()},
-    **{name: LabelFreeScorer(name, judge) for name, judge in _LABEL_FREE.items()},
+    "gradient_cohesion": CohesionScorer(),
+    "loss_separation": LossScorer("loss_separation", _separation),
+    "neg_loss_entropy": LossScorer("neg_loss_entropy", _neg_loss_entropy),
+    "outlier_average_precision": OutlierScorer(
+        "outlier_average_precision", outlier_average_precision_score
+    ),
+    "outlier_roc_auc": OutlierScorer("outlier_roc_auc", outlier_roc_auc_score),
 }
 
 

@@ -15,7 +15,6 @@ from skim._detectors._base import (
     fitted_copy,
     scaled_table,
 )
-from skim._utils import FLOAT32_MAX, finite
 
 
 def detector_of(estimator):
@@ -32,19 +31,7 @@ def detector_of(estimator):
 
 
 class EpochRun:
-    """Candidates that differ in their number of epochs, trained once for all.
-
-    Parameters
-    ----------
-    estimator : BaseDetector or Pipeline
-    candidates : dict of int to dict
-        The parameters of each candidate, by its place in a search.
-
-    Attributes
-    ----------
-    errors_ : dict of int to Exception
-        Why candidates could not be fitted.
-    """
+    """Candidates that differ in their number of epochs, trained once for all."""
 
     def __init__(self, estimator, candidates):
         self.models = {
@@ -87,20 +74,7 @@ class EpochRun:
         self.run_ = model
 
     def scores(self, scoring, X, y=None):
-        """Return the scores of every candidate, by name if there are several.
-
-        Parameters
-        ----------
-        scoring : callable or dict of str to callable
-        X, y : array-like
-            The rows to score, and their labels.
-
-        Returns
-        -------
-        scores : dict of int to dict
-            For each candidate, what each scorer returns or raises; a scorer alone has
-            the name "".
-        """
+        """Return the scores of every candidate, by name if there are several."""
         scorers = scoring if isinstance(scoring, dict) else {"": scoring}
         staged = None
         if all(hasattr(scorer, "of_scores") for scorer in scorers.values()):
@@ -143,10 +117,7 @@ class EpochRun:
             losses = list(model.staged_losses(rows, map(model.entry_of, epochs)))
         if not np.isfinite(losses).all():
             return None
-        return {
-            e: finite(-own, nan=-FLOAT32_MAX)
-            for e, own in zip(epochs, losses, strict=True)
-        }
+        return {e: -own for e, own in zip(epochs, losses, strict=True)}
 
     def _model_at(self, place):
         """Return a candidate as a training run of its own would have left it."""

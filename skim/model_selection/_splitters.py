@@ -26,34 +26,10 @@ class InSampleSplit:
         return f"{type(self).__name__}()"
 
     def get_n_splits(self, X=None, y=None, groups=None):
-        """Return the number of splits, 1.
-
-        Parameters
-        ----------
-        X, y, groups : Ignored
-            Not used, present for API consistency by convention.
-
-        Returns
-        -------
-        n_splits : int
-        """
+        """Return the number of splits, 1."""
         return 1
 
     def split(self, X, y=None, groups=None):
-        """Generate the indices of all rows, twice.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; only its length matters.
-
-        y, groups : Ignored
-            Not used, present for API consistency by convention.
-
-        Yields
-        ------
-        train, test : ndarray
-            Indices of all rows.
-        """
+        """Generate the indices of all rows, twice."""
         rows = np.arange(_num_samples(X))
         yield rows, rows.copy()

@@ -102,8 +102,10 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
         self.offset_ = self._offset()
         return self
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "offset_")
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        return tags
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Score rows: the lower, the more abnormal.

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, _fit_context, clone
-from sklearn.utils._param_validation import (
-    HasMethods,
-    Interval,
-    Options,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim._detectors._altbi import ALTBIDetector
-from skim._detectors._base import CLEAN_SHARE
-from skim._detectors._threshold_mixin import ThresholdMixin
+from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
 from skim._model._networks import VAEConfig
-from skim._model._threshold import threshold
+from skim._model._threshold import offset_of
 from skim._utils import import_pandas
 from skim.tables._encoder import TableEncoder
 from skim.tables._reasons import table_reasons
@@ -128,11 +121,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "detector": [HasMethods(["fit", "score_samples", "feature_space"]), None],
         "by": [str, Integral, None],
-        "contamination": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, 0.5, closed="right"),
-            Options(Real, {0}),
-        ],
+        "contamination": CONTAMINATION,
         "drop": ["array-like"],
         "categorical": ["array-like"],
         "ids": ["array-like"],
@@ -211,7 +200,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             is_clean=self.contamination == 0,
             n_jobs=self.n_jobs,
         )
-        offset = _threshold(scores, held_out, is_ordinary, self.contamination)
+        offset = offset_of(scores, held_out, self.contamination, is_ordinary)
         self.n_features_in_ = checked.n_features_in_
         if hasattr(checked, "feature_names_in_"):
             self.feature_names_in_ = checked.feature_names_in_
@@ -220,35 +209,6 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         self.model_, self.offset_ = model, offset
         self.training_scores_, self.held_out_scores_ = scores, held_out
         self.is_ordinary_ = is_ordinary
-        return self
-
-    def set_contamination(self, contamination: float | str) -> Self:
-        """Set the threshold anew, without fitting again.
-
-        Parameters
-        ----------
-        contamination : "auto" or float
-            Share of outliers in the training data, in (0, 0.5], or 0 if the detector
-            was fitted with that.
-
-        Returns
-        -------
-        self : object
-            The detector, with its `contamination` and `offset_` changed.
-        """
-        check_is_fitted(self)
-        validate_parameter_constraints(
-            self._parameter_constraints,
-            {"contamination": contamination},
-            caller_name=type(self).__name__,
-        )
-        offset = _threshold(
-            self.training_scores_,
-            self.held_out_scores_,
-            self.is_ordinary_,
-            contamination,
-        )
-        self.contamination, self.offset_ = contamination, offset
         return self
 
     @property
@@ -261,12 +221,8 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         """The fitted detector of the encoded columns."""
         return self.model_.detector
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "model_")
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
@@ -383,19 +339,3 @@ def _named(column, names, parameter):
     raise ValueError(
         f"{parameter} names an unknown column {column!r}; the columns are {known}."
     )
-
-
-def _threshold(scores, held_out, is_ordinary, contamination):
-    """Return the threshold; cells that look like errors do not decide about others."""
-    if contamination == "auto" and is_ordinary.any():
-        offset = threshold(scores[is_ordinary], contamination)
-        # In a gap, near its ordinary side: cells that look like errors lie in it.
-        strangest = scores[is_ordinary & (scores >= offset)].min()
-        return offset / 4 + 3 * strangest / 4
-    if contamination != 0:
-        return threshold(scores, contamination)
-    if held_out is None:
-        raise ValueError(
-            "contamination=0 needs a detector that was fitted with it; fit again."
-        )
-    return float(np.quantile(held_out, CLEAN_SHARE))

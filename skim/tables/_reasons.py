@@ -31,7 +31,7 @@ def table_reasons(model, frame, n_reasons):
     excess = model.excess(judged)
     unusual = np.where(judged.cells > UNUSUAL, judged.cells, 0)
     excess = np.where((excess > 0).any(axis=1, keepdims=True), excess, unusual)
-    is_strange = (excess > 0).any(axis=1)
+    is_strange = np.asarray((excess > 0).any(axis=1))
     compared = model.neighbours.squares(
         columns.numbers[~is_strange], codes[~is_strange]
     )
@@ -131,8 +131,8 @@ class Row:
         """Name the columns in which the row differs most from those like it."""
         differences = self.model.neighbours.differences(squares)
         differences[self.missing] = 0
-        first = np.argsort(-differences, kind="stable")[:N_COMBINED]
-        first = sorted(j for j in first if differences[j] > 0) or first[:1]
+        order = np.argsort(-differences, kind="stable")[:N_COMBINED].tolist()
+        first = sorted(j for j in order if differences[j] > 0) or order[:1]
         names = [self.model.names[j] for j in first]
         values = [self.written(j) for j in first]
         expected = "values that go together"

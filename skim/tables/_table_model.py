@@ -197,7 +197,8 @@ class TableModel:
     groups : Groups or None
     by : str or None
         The column of the groups.
-    neighbours : Neighbours
+    neighbours : Neighbours or None
+        None while the model is being fitted.
     n_rows : int
         Of the training data.
     scales : tuple of Scale
@@ -214,7 +215,7 @@ class TableModel:
     rules: list
     groups: Groups | None
     by: str | None
-    neighbours: Neighbours
+    neighbours: Any
     n_rows: int
     scales: tuple
     is_clean: bool

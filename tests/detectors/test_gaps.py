@@ -4,21 +4,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import torch
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy.stats import spearmanr
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skim import ALTBIDetector
-from skim._nets import StackedVAE, VAEShape
-from skim._nets._autoencoder import AutoencoderShape
-from skim._training._stopping import CRITERIA
 from skim.inspection import trajectory
-from skim.metrics import get_scorer, get_scorer_names, outlier_roc_auc_score
-from skim.model_selection import EpochSearchCV
-from tests.nets.test_vae import assert_near, batch_normalise
+from skim.metrics import outlier_roc_auc_score
 
 NAMES = list("abcdef")
 
@@ -58,18 +49,6 @@ def test_frames_with_gaps_are_scored_like_arrays(quick, gappy):
         assert_array_equal(quick().fit(frame).score_samples(frame), expected)
 
 
-def test_single_precision_has_gaps_too(quick, gappy):
-    single, double = (quick().fit(gappy.astype(t)) for t in (np.float32, np.float64))
-    assert spearmanr(single.training_scores_, double.training_scores_)[0] > 0.99
-
-
-def test_scaling_by_a_pipeline_leaves_the_gaps(quick, gappy):
-    pipeline = make_pipeline(StandardScaler(), quick()).fit(gappy)
-    scores = pipeline.score_samples(gappy)
-    plain = quick().fit(gappy).training_scores_
-    assert_allclose(scores, plain, rtol=0, atol=0.02 * np.ptp(plain))
-
-
 @pytest.mark.parametrize("scaling", ["squash", "minmax"])
 def test_a_missing_cell_contributes_what_is_typical_of_its_column(
     quick, gappy, scaling
@@ -102,19 +81,6 @@ def test_score_of_a_row_does_not_depend_on_gaps_in_others(quick, table, gappy):
     assert_array_equal(detector.explain(mixed)[:50], detector.explain(table[:50]))
 
 
-@pytest.mark.parametrize("scaling", ["squash", "minmax"])
-def test_staged_scores_are_those_of_shorter_fits(quick, gappy, scaling):
-    params = {"scaling": scaling}
-    if "normalize_losses" in quick().schedule.get_params():
-        params["schedule__normalize_losses"] = scaling == "minmax"
-    detector = quick(store_snapshots=True, **params).fit(gappy)
-    *_, last = stages = list(detector.staged_score_samples(gappy))
-    assert_array_equal(last, detector.score_samples(gappy))
-    shorter = quick(epochs=3, **params).fit(gappy)
-    stage = np.flatnonzero(detector.history_["epoch"] <= 3)[-1]
-    assert_array_equal(stages[stage], shorter.training_scores_)
-
-
 @pytest.fixture(scope="module")
 def thousand():
     """A table of 1,000 rows, the last 20 of which are far away."""
@@ -143,13 +109,13 @@ def test_new_rows_are_not_strange_for_their_gaps(quick, thousand, share):
     assert (detector.predict(gappy) == -1).mean() < 0.1
 
 
-def test_trajectory_does_not_mistake_gaps_for_losses(quick, table, is_outlier):
-    gappy = table.copy()
-    gappy[:100] = with_gaps(table[:100], 0.5)
+def test_trajectory_does_not_mistake_gaps_for_losses(quick, thousand):
+    X, is_outlier = thousand
+    gappy = with_gaps(X, 0.2)
     path = trajectory(quick(epochs=30), gappy, is_outlier, store_losses=True)
     n_gaps = np.isnan(gappy).sum(axis=1)
-    assert abs(spearmanr(path.losses[-1], n_gaps)[0]) < 0.25
-    assert path.auroc[-1] > 0.8
+    assert abs(spearmanr(path.losses[-1], n_gaps)[0]) <= 0.2
+    assert path.auroc[-1] > 0.9
 
 
 def test_a_row_without_any_value_is_ordinary(quick, gappy):
@@ -187,131 +153,3 @@ def test_columns_without_values_are_named_and_ignored(
 def test_a_table_without_values_is_refused(quick):
     with pytest.raises(ValueError, match="X has no values: all its cells are missing"):
         quick().fit(np.full((10, 3), np.nan))
-
-
-@pytest.mark.parametrize("stopping", [*CRITERIA, None])
-def test_every_stopping_criterion_works_with_gaps(quick, gappy, stopping):
-    gappy = gappy.copy()
-    gappy[:, 4] = np.nan
-    with pytest.warns(UserWarning, match="without any value"):
-        detector = quick(stopping=stopping).fit(gappy)
-    criterion = detector.history_["criterion"]
-    assert np.isfinite(criterion).any() != (stopping is None)
-    assert np.isfinite(detector.training_scores_).all()
-
-
-def test_epoch_search_with_gaps_is_grid_search(quick, gappy, is_outlier):
-    scaling = "scaling" if "scaling" in quick().get_params() else "network__scaling"
-    grid = {"epochs": [2, 4], scaling: ["squash", "minmax"]}
-    scoring = {name: get_scorer(name) for name in get_scorer_names()}
-    settings = {
-        "scoring": scoring,
-        "refit": "outlier_roc_auc",
-        "cv": StratifiedKFold(2),
-    }
-    fast = EpochSearchCV(quick(), grid, **settings).fit(gappy, is_outlier)
-    slow = GridSearchCV(quick(), grid, **settings).fit(gappy, is_outlier)
-    for name in get_scorer_names():
-        key = f"mean_test_{name}"
-        assert np.isfinite(fast.cv_results_[key]).all()
-        assert_array_equal(fast.cv_results_[key], slow.cv_results_[key])
-    assert_array_equal(fast.score_samples(gappy), slow.score_samples(gappy))
-
-
-# Gradients, as in tests/nets/test_vae.py -----------------------------------------
-
-M, P, B = 3, 7, 20
-
-
-def batch_with_gaps(n_features=P):
-    generator = torch.Generator().manual_seed(1)
-    x = torch.rand(M, n_features, B, generator=generator)
-    x[torch.rand(x.shape, generator=generator) < 0.3] = torch.nan
-    x[1, 2] = torch.nan  # without any value in this batch
-    fill = np.linspace(0.2, 0.8, n_features, dtype=np.float32)
-    return x, fill, generator
-
-
-def with_batch_means(terms, missing):
-    """Replace the terms of missing cells by means over the batch, as constants."""
-    known = (~missing).expand_as(terms)
-    total = terms.where(known, 0.0).sum((2, 3), keepdim=True)
-    mean = total / known.sum((2, 3), keepdim=True).clamp(min=1)
-    return terms.where(known, mean.detach())
-
-
-def vae_losses(shape, weights, x, noise):
-    """The objective with gaps, as one would write it down, in double precision."""
-    w = shape.weights.views(weights.double())
-    missing = x.isnan()
-    fill = torch.from_numpy(shape.fill)[:, None]
-    x, noise = x.where(~missing, fill).double(), noise.double()
-
-    def block(name, inputs):
-        normed = batch_normalise(name, w[name] @ inputs)
-        return torch.nn.functional.leaky_relu(normed, 0.01)
-
-    def head(name, inputs):
-        mean, log_var = (w[name] @ inputs).chunk(2, dim=1)
-        return mean, (log_var + w[f"{name}_bias"]).clamp(-6, 2)
-
-    mean, log_var = head("latent", block("encode_2", block("encode_1", x)))
-    z = mean.unsqueeze(2) + (log_var / 2).exp().unsqueeze(2) * noise
-    h = block("decode_2", block("decode_1", z.flatten(2)))
-    m, v = (part.unflatten(2, (noise.shape[2], -1)) for part in head("output", h))
-    terms = v + (x.unsqueeze(2) - m.sigmoid()) ** 2 / (2 * v.exp())
-    ratio = -with_batch_means(terms, missing.unsqueeze(2)).sum(1)
-    ratio = ratio - 0.5 * z.square().sum(1) + 0.5 * noise.square().sum(1)
-    ratio = ratio + 0.5 * log_var.sum(1).unsqueeze(1)
-    return np.log(noise.shape[2]) - torch.logsumexp(ratio, dim=1)
-
-
-@pytest.mark.parametrize("stretch", [1.0, 4.0])  # the latter reaches the clamps
-@pytest.mark.parametrize("n_samples", [1, 4])
-@pytest.mark.parametrize("zeros", [0, B // 2 + 1])
-def test_gradient_of_the_vae_does_not_see_missing_cells(n_samples, stretch, zeros):
-    x, fill, generator = batch_with_gaps()
-    shape = VAEShape(P, (32, 16), 6, n_samples, fill)
-    weights = shape.weights.draw(M, generator) * stretch
-    state = generator.get_state()
-    noise = torch.empty(M, 6, n_samples, B).normal_(generator=generator)
-    generator.set_state(state)
-    network = StackedVAE(shape, weights, generator)
-    network.has_gaps = True
-    row_weights = torch.linspace(-1, 1, M * B).view(M, B)
-    row_weights[:, :zeros] = 0
-    leaf = weights.clone().requires_grad_()
-    expected = vae_losses(shape, leaf, x, noise)
-    (expected * row_weights).sum().backward()
-
-    losses, cache = network.forward(x)
-    grad = torch.empty_like(weights)
-    network.backward(cache, row_weights, grad)
-    assert_near(losses, expected.detach())
-    assert_near(grad, leaf.grad)
-
-
-@pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid", "identity"])
-def test_gradient_of_the_autoencoder_does_not_see_missing_cells(activation):
-    x, fill, generator = batch_with_gaps()
-    shape = AutoencoderShape(P, 5, activation, fill=fill)
-    weights = shape.weights.draw(M, generator)
-    network = shape.stack(weights)
-    network.has_gaps = True
-    row_weights = torch.linspace(-1, 1, M * B).view(M, B)
-    leaf = weights.double().requires_grad_()
-    w = shape.weights.views(leaf)
-    missing = x.isnan()
-    filled = x.where(~missing, torch.from_numpy(fill)[:, None]).double()
-    hidden = w["encode"] @ filled
-    if activation != "identity":
-        hidden = getattr(torch, activation)(hidden)
-    squares = (w["decode"] @ hidden - filled).square().unsqueeze(2)
-    expected = with_batch_means(squares, missing.unsqueeze(2)).sum((1, 2))
-    (expected * row_weights).sum().backward()
-
-    losses, cache = network.forward(x)
-    grad = torch.empty_like(weights)
-    network.backward(cache, row_weights, grad)
-    assert_near(losses, expected.detach())
-    assert_near(grad, leaf.grad)

@@ -15,8 +15,15 @@ from sklearn.metrics import average_precision_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skim import ALTBIDetector, IMAutoencoderDetector, IMBoostDetector, NetworkDetector
+from skim import (
+    ALTBIDetector,
+    IMAutoencoderDetector,
+    IMBoostDetector,
+    NetworkDetector,
+    TableDetector,
+)
 from skim._detectors import _base, _imboost
+from skim._detectors._labels import check_labels
 from skim._model._reasons import deciding_labels
 from skim.networks import VAEConfig
 from skim.schedules import ALTBISchedule, IMBoostSchedule
@@ -25,7 +32,7 @@ STRATEGIES = ("informative", "mixture", "random")
 
 
 def small(**params):
-    settings = {"epochs": 14, "n_estimators": 2, "random_state": 0}
+    settings = {"epochs": 14, "n_estimators": 2, "network": "vae", "random_state": 0}
     return ALTBIDetector(schedule=ALTBISchedule(n_snapshots=3), **settings | params)
 
 
@@ -173,21 +180,16 @@ def test_labels_in_the_training_of_the_networks_change_their_scores(hidden, labe
     assert after.detector_.model_.schedule.labels is None
 
 
-@pytest.mark.parametrize(
-    "convert",
-    [
-        list,
-        pd.Series,
-        lambda labels: pd.array(labels, dtype="Int8"),
-        lambda labels: pd.array(labels, dtype="boolean"),
-        lambda labels: [None if np.isnan(label) else bool(label) for label in labels],
-        lambda labels: [pd.NA if np.isnan(label) else int(label) for label in labels],
-    ],
-)
-def test_labels_of_any_type_are_the_same(convert, hidden, labels, learned):
-    boosted = quick().fit(hidden[0], labels=convert(labels))
-    assert_array_equal(boosted.labels_, labels)
-    assert_array_equal(boosted.training_scores_, learned.training_scores_)
+def test_labels_of_any_type_are_the_same(labels):
+    for same in (
+        list(labels),
+        pd.Series(labels),
+        pd.array(labels, dtype="Int8"),
+        pd.array(labels, dtype="boolean"),
+        [None if np.isnan(label) else bool(label) for label in labels],
+        [pd.NA if np.isnan(label) else int(label) for label in labels],
+    ):
+        assert_array_equal(check_labels(same, 300), labels)
 
 
 @pytest.mark.parametrize(
@@ -243,17 +245,11 @@ def test_labels_of_one_kind_at_most_double_or_halve_the_outliers(
     assert round(before / factor) <= after <= round(before * factor)
 
 
-def test_duplicates_with_contradicting_labels(hidden, labels):
+def test_contradicting_labels_of_duplicates_are_warned_of(hidden, labels):
     X = np.r_[hidden[0], hidden[0]]
-    scores = quick().fit(X, labels=np.r_[labels, 1 - labels]).training_scores_
+    with pytest.warns(UserWarning, match="60 rows .* are labelled both 0 and 1"):
+        scores = quick().fit(X, labels=np.r_[labels, 1 - labels]).training_scores_
     assert_array_equal(scores[:300], scores[300:])
-
-
-def test_missing_cells(hidden, labels):
-    X = hidden[0].copy()
-    X[::7, 2] = np.nan
-    boosted = quick().fit(X, labels=labels)
-    assert_array_equal(boosted.score_samples(X), boosted.training_scores_)
 
 
 # What a fitted detector can do -----------------------------------------------
@@ -357,12 +353,6 @@ def test_labels_are_routed_through_a_pipeline(hidden, labels):
     scaled = StandardScaler().fit_transform(X)
     expected = quick().fit(scaled, labels=labels).training_scores_
     assert_array_equal(pipeline.score_samples(X), expected)
-
-
-def test_clone_forgets_the_labels(learned):
-    copy = clone(learned)
-    assert repr(copy) == repr(learned)
-    assert not hasattr(copy, "labels_")
 
 
 # Fitting again ---------------------------------------------------------------
@@ -529,29 +519,69 @@ def test_an_oracle_is_asked_at_least_once(table, counts):
         quick().fit_oracle(table, np.zeros_like, **counts)
 
 
-def test_the_seed_of_the_detector_is_enough(table, is_outlier):
+@pytest.mark.parametrize("seed", [None, 0])
+def test_refits_agree(seed, table):
     labels = np.full(len(table), np.nan)
-    labels[[0, 290, 295]] = is_outlier[[0, 290, 295]]
-    detector = IMBoostDetector(ALTBIDetector(epochs=4, random_state=0))
+    labels[[0, 290, 295]] = 0, 1, 1
+    detector = IMBoostDetector(ALTBIDetector(epochs=4, random_state=seed))
     first = detector.fit(table, labels=labels).training_scores_
-    np.testing.assert_array_equal(
-        detector.fit(table, labels=labels).training_scores_, first
-    )
-    other = clone(detector).fit(table, labels=labels)
-    np.testing.assert_array_equal(other.training_scores_, first)
-
-
-def test_refits_agree_without_any_seed(table):
-    labels = np.full(len(table), np.nan)
-    labels[290] = 1
-    detector = IMBoostDetector(ALTBIDetector(epochs=4))
-    first = detector.fit(table, labels=labels).training_scores_
-    np.testing.assert_array_equal(
-        detector.fit(table, labels=labels).training_scores_, first
-    )
+    assert_array_equal(detector.fit(table, labels=labels).training_scores_, first)
+    other = clone(detector).fit(table, labels=labels).training_scores_
+    assert np.array_equal(other, first) == (seed is not None)
 
 
 def test_a_detector_for_clean_data_is_refused(table):
     detector = IMBoostDetector(ALTBIDetector(contamination=0.0, epochs=2))
     with pytest.raises(ValueError, match="contamination=0"):
         detector.fit(table)
+
+
+# Tables ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=120)
+    colour = np.where(np.arange(120) % 2, "red", "blue").astype(object)
+    colour[7] = "rde"
+    return pd.DataFrame({"size": size, "double": 2 * size, "colour": colour})
+
+
+def test_a_detector_of_tables_learns_labels(frame, n_trained):
+    detector = TableDetector(ALTBIDetector(epochs=5, n_estimators=2))
+    boosted = IMBoostDetector(detector, random_state=0).fit(frame)
+    plain = clone(detector).set_params(random_state=0).fit(frame)
+    assert_array_equal(boosted.training_scores_, plain.training_scores_)
+    assert_array_equal(boosted.predict(frame), plain.predict(frame))
+    labels = np.full(120, np.nan)
+    labels[[7, 3, *boosted.query(4)]] = 0, 1, 0, 0, 1, 1
+    boosted.fit(frame, labels=labels)
+    assert n_trained() == 2
+    assert boosted.predict(frame.iloc[[7, 3]]).tolist() == [1, -1]
+    assert_array_equal(boosted.score_samples(frame), boosted.training_scores_)
+    assert boosted.feature_names_in_.tolist() == ["size", "double", "colour"]
+    influences = boosted.label_influences(frame)
+    assert influences.shape == (120, len(boosted.label_rows_))
+    reasons = boosted.reasons(frame.iloc[[7]])
+    assert reasons.equals(plain.reasons(frame.iloc[[7]]))
+    assert (reasons["kind"][0], reasons["expected"][0]) == ("misspelling", "red")
+    assert not hasattr(boosted, "explain")
+    copy = pickle.loads(pickle.dumps(boosted))
+    assert_array_equal(copy.predict(frame), boosted.predict(frame))
+
+
+def test_answers_about_a_table_are_kept_if_the_oracle_fails(frame):
+    def oracle(rows):
+        rounds.append(rows)
+        if len(rounds) == 3:
+            raise ConnectionError
+        return rows % 2
+
+    rounds = []
+    boosted = IMBoostDetector(TableDetector(ALTBIDetector(epochs=2, n_estimators=2)))
+    with pytest.raises(ConnectionError):
+        boosted.fit_oracle(frame, oracle)
+    known = np.concatenate(rounds[:2])
+    assert_array_equal(np.flatnonzero(~np.isnan(boosted.labels_)), np.sort(known))
+    assert_array_equal(boosted.labels_[known], known % 2)

@@ -175,16 +175,6 @@ def test_gradients_blame_the_strange_cell(table):
     assert detector.explain(X[:1], relative=True).argmax() == 2
 
 
-@pytest.mark.parametrize("stopping", ["cohesion", "separation", None])
-def test_the_schedule_can_be_changed_or_switched_off(stopping, table):
-    schedule = ALTBISchedule(keep_quantile=1.0, batch_growth=1.0, n_snapshots=1)
-    detector = fitted(Own, table, stopping=stopping, schedule=schedule)
-    assert len(detector.weights_) == 1
-    assert (detector.history_["batch_size"] == 128).all()
-    if stopping is None:
-        assert detector.best_epoch_ == 12
-
-
 @pytest.mark.parametrize("network", [Own, VAE, partial(Own, n_hidden=3)])
 def test_a_detector_with_a_callable_is_pickled_and_cloned(network, table):
     detector = fitted(network, table)

@@ -114,11 +114,14 @@ def test_the_best_update_is_that_of_the_last_snapshot(table):
 def test_names_stand_for_the_default_settings(table):
     by_name = ALTBIDetector(epochs=3, random_state=0).fit(table)
     by_object = ALTBIDetector(
-        epochs=3, network=VAEConfig(), schedule=ALTBISchedule(), random_state=0
+        epochs=3,
+        network=VAEConfig(n_normal=3),
+        schedule=ALTBISchedule(),
+        random_state=0,
     ).fit(table)
     assert_array_equal(by_name.training_scores_, by_object.training_scores_)
     for name in ("odim", "best_epoch"):
-        ALTBIDetector(epochs=2, schedule=name).fit(table)
+        ALTBIDetector(epochs=2, network="vae", schedule=name).fit(table)
     with pytest.raises(ValueError, match="schedule"):
         ALTBIDetector(schedule="fast").fit(table)
 

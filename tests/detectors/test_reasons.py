@@ -96,29 +96,6 @@ def test_reasons_of_a_row_do_not_depend_on_its_company(fitted, table):
         assert_allclose(alone[NUMBERS], own[NUMBERS], rtol=1e-3, atol=1e-3)
 
 
-HARD = {
-    "constant column": np.c_[
-        np.random.default_rng(0).normal(size=(60, 3)), np.ones(60)
-    ],
-    "collinear": np.repeat(np.random.default_rng(0).normal(size=(60, 1)), 4, axis=1),
-    "two rows": np.random.default_rng(0).normal(size=(2, 3)),
-    "more columns than rows": np.random.default_rng(0).normal(size=(20, 40)),
-    "many columns": np.random.default_rng(0).normal(size=(10, 520)),
-}
-
-
-@pytest.mark.parametrize("X", HARD.values(), ids=HARD.keys())
-def test_reasons_in_hard_tables_are_finite(quick, X):
-    new = np.repeat(X[:2], 2, axis=0)
-    new[1, 0] = np.nan
-    new[2] = np.nan
-    new[3] = 1e308
-    reasons = quick(epochs=2).fit(X).reasons(new)
-    assert np.isfinite(reasons[NUMBERS].to_numpy()).all()
-    assert not reasons.loc[reasons["value"].isna(), "is_outside"].any()
-    assert reasons.loc[reasons["row"] == 3, "is_outside"].all()
-
-
 def test_missing_cells_come_last(quick, related):
     detector = quick().fit(related)
     row = related[:1].copy()

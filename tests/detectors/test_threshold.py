@@ -5,22 +5,19 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from pyod.models.knn import KNN
 from pyod.models.pca import PCA
-from sklearn.datasets import make_blobs
 
 from skim import IMAutoencoderDetector
 from skim._model._threshold import probability, threshold
 from skim.pyod import from_pyod
 
 
-@pytest.mark.parametrize("contamination", [0.0016, 0.0017, 0.01, 0.1, 0.333, 0.5])
-def test_contamination_is_rounded_to_the_nearest_row(quick, table, contamination):
-    labels = quick(contamination=contamination).fit_predict(table)
-    assert (labels == -1).sum() == round(contamination * 300)
-
-
-def test_half_a_row_is_rounded_up():
-    scores = np.arange(10.0)
-    assert (scores < threshold(scores, 0.05)).sum() == 1
+@pytest.mark.parametrize(
+    ("contamination", "n_rows"), [(0.0016, 0), (0.0017, 1), (0.05, 15), (0.5, 150)]
+)
+def test_contamination_is_rounded_to_the_nearest_row(contamination, n_rows):
+    scores = np.random.default_rng(0).normal(size=300)
+    assert (scores < threshold(scores, contamination)).sum() == n_rows
+    assert (np.arange(10) < threshold(np.arange(10.0), 0.05)).sum() == 1
 
 
 def test_tied_rows_are_flagged_together_or_not_at_all(quick, table):
@@ -49,12 +46,6 @@ def with_cluster(share, seed=3):
     n_far = int(share * 1000)
     X[:n_far] = 0.5 * X[:n_far] + 8 * np.array([1, -1, 1, 1, -1])
     return X
-
-
-def test_auto_flags_some_of_the_blobs(quick):
-    X, _ = make_blobs(n_samples=300, random_state=0)  # as scikit-learn's checks do
-    labels = quick().fit_predict(X)
-    assert 1 <= (labels == -1).sum() <= 30
 
 
 def test_auto_flags_few_clean_rows():
@@ -163,12 +154,12 @@ def test_contamination_can_be_changed_without_training(quick, table):
     assert_array_equal(detector.training_scores_, scores)
 
 
-@pytest.mark.parametrize("bad", [0, -0.1, 0.6, np.nan, "all", None, [0.1]])
-def test_a_refused_contamination_changes_nothing(fitted, bad):
+def test_a_refused_contamination_changes_nothing(fitted):
     offset = fitted.offset_
-    with pytest.raises(ValueError, match="contamination"):
-        fitted.set_contamination(bad)
-    assert (fitted.contamination, fitted.offset_) == ("auto", offset)
+    for bad in (0, -0.1, 0.6, np.nan, "all", None, [0.1]):
+        with pytest.raises(ValueError, match="contamination"):
+            fitted.set_contamination(bad)
+        assert (fitted.contamination, fitted.offset_) == ("auto", offset)
 
 
 # Probabilities --------------------------------------------------------------------

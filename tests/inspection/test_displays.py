@@ -60,11 +60,6 @@ def test_trajectory_without_labels_has_two_panels(table):
     assert len(display.axes_) == 2
 
 
-def test_trajectory_checks_the_threshold_first(table):
-    with pytest.raises(ValueError, match="threshold"):
-        IMTrajectoryDisplay.from_estimator("no detector", table, threshold=7)
-
-
 def test_trajectory_plots_on_given_axes(table):
     detector = IMAutoencoderDetector(epochs=2)
     figure, axes = plt.subplots(2)
@@ -105,13 +100,6 @@ def test_explanation_names_features_and_values(table):
     display = ExplanationDisplay.from_estimator(detector, frame, 0)
     labels = {tick.get_text() for tick in display.ax_.get_yticklabels()}
     assert f"a = {table[0, 0]:.4g}" in labels
-
-
-def test_explanation_of_a_pipeline_shows_the_features_of_its_last_step(table):
-    model = make_pipeline(StandardScaler(), IMAutoencoderDetector(epochs=3)).fit(table)
-    names = list("abcdef")
-    display = ExplanationDisplay.from_estimator(model, table, 0, feature_names=names)
-    assert len(display.ax_.patches) == 6
 
 
 def test_explanation_of_a_pipeline_has_feature_names(table):

@@ -52,13 +52,6 @@ def test_the_given_detector_is_not_fitted(table):
     assert not hasattr(detector, "offset_")
 
 
-def test_both_conventions_of_labels_give_the_same(table, is_outlier):
-    detector = IMAutoencoderDetector(epochs=3, random_state=0)
-    expected = trajectory(detector, table, is_outlier).auroc
-    for y in (is_outlier.astype(int), np.where(is_outlier, -1, 1)):
-        np.testing.assert_array_equal(trajectory(detector, table, y).auroc, expected)
-
-
 def test_without_labels_there_is_no_auroc(table):
     path = trajectory(IMAutoencoderDetector(epochs=3), table)
     assert path.auroc is None
@@ -92,25 +85,6 @@ def test_a_trajectory_becomes_a_frame(table, is_outlier):
     assert "auroc" not in trajectory(detector, table).to_frame()
 
 
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (np.arange(299) < 15, "299 labels, but there are 300 rows"),
-        (np.zeros(300), "one class only"),
-        (np.arange(300), "must be 0 and 1"),
-        (["in"] * 200 + ["out"] * 100, "must be 0 and 1"),
-    ],
-)
-def test_labels_of_the_wrong_kind_are_refused(table, labels, message):
-    with pytest.raises(ValueError, match=message):
-        trajectory(IMAutoencoderDetector(epochs=2), table, labels)
-
-
 def test_only_detectors_of_this_package_have_trajectories(table):
     with pytest.raises(TypeError, match="not IsolationForest"):
         trajectory(IsolationForest(), table)
-
-
-def test_parameters_are_checked(table):
-    with pytest.raises(ValueError, match="'epochs'"):
-        trajectory(IMAutoencoderDetector(epochs=0), table)

@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
@@ -98,16 +97,3 @@ def test_only_cohesion_needs_a_detector_of_skim(name, table):
             get_scorer(name)(detector, table)
     else:
         assert np.isfinite(get_scorer(name)(detector, table))
-
-
-@pytest.mark.parametrize("name", LABEL_FREE)
-def test_frames_score_like_arrays(name, quick, fitted, table):
-    frame = pd.DataFrame(table, columns=list("abcdef"))
-    value = get_scorer(name)(quick().fit(frame), frame)
-    assert value == get_scorer(name)(fitted, table)
-
-
-@pytest.mark.parametrize("name", LABEL_FREE)
-def test_huge_values_get_finite_scores(name, quick):
-    table = 1e300 * np.random.default_rng(0).uniform(-1, 1, size=(40, 3))
-    assert np.isfinite(get_scorer(name)(quick().fit(table), table))

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import skim._detectors._base
 from skim import ALTBIDetector, IMAutoencoderDetector
 from skim._nets import NonFiniteLossError
-from skim._training._history import History
+from skim._training._train import History
 from skim.metrics import get_scorer, get_scorer_names
 from skim.model_selection import EpochSearchCV, InSampleSplit
 from skim.networks import VAEConfig
@@ -200,14 +200,6 @@ def test_scorers_see_a_detector_as_a_shorter_fit_leaves_it(
     )
 
 
-def test_scores_need_stored_snapshots_as_after_a_fit(table):
-    search = EpochSearchCV(
-        SMALL, {"epochs": [1, 2]}, scoring=by_stages, error_score="raise"
-    )
-    with pytest.raises(ValueError, match="store_snapshots=True"):
-        search.fit(table, np.zeros(len(table)))
-
-
 @pytest.mark.parametrize("name", ["outlier_roc_auc", "gradient_cohesion"])
 def test_a_scaler_may_work_in_place(table, is_outlier, name):
     pipeline = pipeline_of(SMALL).set_params(scale__copy=False)
@@ -338,13 +330,6 @@ def test_several_scores_may_all_fail(table, is_outlier, names):
     assert np.isfinite(search.cv_results_["mean_train_outlier_roc_auc"]).all()
 
 
-def test_an_error_is_raised_if_all_fits_fail(table, is_outlier):
-    failing = make_quick("altbi", schedule__learning_rate=-1.0)
-    search = EpochSearchCV(failing, {"epochs": [1, 2]}, cv=CV, scoring=AUC)
-    with pytest.raises(ValueError, match="fits failed"):
-        search.fit(table, is_outlier)
-
-
 # Scorers, labels and grids ---------------------------------------------------------
 
 
@@ -427,20 +412,3 @@ def test_unusable_labels_are_refused(table, is_outlier):
 def test_verbose_says_how_many_fits(table, capsys):
     EpochSearchCV(SMALL, {"epochs": [1, 2, 3]}, cv=2, verbose=1).fit(table)
     assert "2 fits for 3 candidates" in capsys.readouterr().out
-
-
-def test_a_search_can_be_cloned_and_pickled(table):
-    search = EpochSearchCV(SMALL, {"epochs": [1, 2]}, cv=2)
-    fitted = pickle.loads(pickle.dumps(clone(search).fit(table)))
-    np.testing.assert_array_equal(
-        fitted.score_samples(table), search.fit(table).score_samples(table)
-    )
-
-
-def test_in_sample_is_all_rows_twice():
-    cv = InSampleSplit()
-    ((train, test),) = cv.split(np.zeros((4, 2)))
-    assert cv.get_n_splits() == 1
-    np.testing.assert_array_equal(train, np.arange(4))
-    np.testing.assert_array_equal(test, np.arange(4))
-    assert repr(cv) == "InSampleSplit()"

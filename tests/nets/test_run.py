@@ -16,6 +16,7 @@ from skim._nets import (
 )
 from skim._nets._run import RowStream
 from skim._nets._scoring import snapshot_losses
+from tests.nets.test_vae import delete_cells, with_batch_means
 
 ACTIVATIONS = {
     "tanh": torch.tanh,
@@ -29,21 +30,28 @@ def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-@pytest.mark.parametrize("train_decoder", [True, False])
+@pytest.mark.parametrize(("train_decoder", "gaps"), [(True, True), (False, False)])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_autoencoder_equals_automatic_differentiation(activation, train_decoder):
-    shape = AutoencoderShape(4, 5, activation, train_decoder)
+def test_autoencoder_equals_automatic_differentiation(activation, train_decoder, gaps):
+    fill = np.linspace(0.2, 0.8, 4, dtype=np.float32)
+    shape = AutoencoderShape(4, 5, activation, train_decoder, fill)
     weights = shape.weights.draw(3, generator())
-    x = torch.randn(3, 4, 11, generator=generator())
+    given = torch.randn(3, 4, 11, generator=generator())
+    if gaps:
+        delete_cells(given)
+    missing = given.isnan()
+    x = given.where(~missing, torch.from_numpy(fill)[:, None])
     row_weights = torch.rand(3, 11, generator=generator())
     leaf = weights.clone().requires_grad_()
     w = shape.weights.views(leaf)
     hidden = ACTIVATIONS[activation](w["encode"] @ x)
-    expected = (x - w["decode"] @ hidden).square().sum(1)
+    squares = (x - w["decode"] @ hidden).square().unsqueeze(2)
+    expected = with_batch_means(squares, missing.unsqueeze(2)).sum((1, 2))
     (expected * row_weights).sum().backward()
 
     network = StackedAutoencoder(shape, weights)
-    losses, cache = network.forward(x)
+    network.has_gaps = gaps
+    losses, cache = network.forward(given)
     grad = torch.empty_like(weights)
     network.backward(cache, row_weights, grad)
     torch.testing.assert_close(losses, expected.detach())

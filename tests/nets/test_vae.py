@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import leaky_relu
@@ -13,21 +14,40 @@ from skim._nets._vae import EPS, LOG_VAR_RANGE, MOMENTUM, SLOPE
 M, P, B = 3, 7, 20
 
 
-def make(n_samples=1, stretch=1.0):
-    shape = VAEShape(P, (32, 16), 6, n_samples)
+def make(n_samples=1, stretch=1.0, gaps=False):
+    fill = np.linspace(0.2, 0.8, P, dtype=np.float32)
+    shape = VAEShape(P, (32, 16), 6, n_samples, fill)
     generator = torch.Generator().manual_seed(0)
     weights = shape.weights.draw(M, generator) * stretch
     x = torch.rand(M, P, B, generator=generator)
+    if gaps:
+        delete_cells(x)
     network = StackedVAE(shape, weights, generator)
+    network.has_gaps = gaps
     state = generator.get_state()
     noise = torch.empty(M, shape.n_latent, n_samples, B).normal_(generator=generator)
     generator.set_state(state)
     return network, x, noise
 
 
+def delete_cells(x):
+    x[torch.rand(x.shape, generator=torch.Generator().manual_seed(1)) < 0.3] = torch.nan
+    x[1, 2] = torch.nan  # without any value in this batch
+
+
+def with_batch_means(terms, missing):
+    """Replace the terms of missing cells by means over the batch, as constants."""
+    known = (~missing).expand_as(terms)
+    total = terms.where(known, 0.0).sum((2, 3), keepdim=True)
+    mean = total / known.sum((2, 3), keepdim=True).clamp(min=1)
+    return terms.where(known, mean.detach())
+
+
 def reference_losses(shape, weights, x, noise, normalise):
     """The objective as one would write it down, in double precision."""
-    x, noise = x.double(), noise.double()
+    missing = x.isnan()
+    x = x.where(~missing, torch.from_numpy(shape.fill)[:, None]).double()
+    noise = noise.double()
     w = shape.weights.views(weights.double())
     n_samples = noise.shape[2]
 
@@ -42,7 +62,8 @@ def reference_losses(shape, weights, x, noise, normalise):
     z = mean.unsqueeze(2) + (log_var / 2).exp().unsqueeze(2) * noise
     h = block("decode_2", block("decode_1", z.flatten(2)))
     m, v = (part.unflatten(2, (n_samples, -1)) for part in head("output", h))
-    log_p_x = -(v + (x.unsqueeze(2) - m.sigmoid()) ** 2 / (2 * v.exp())).sum(1)
+    terms = v + (x.unsqueeze(2) - m.sigmoid()) ** 2 / (2 * v.exp())
+    log_p_x = -with_batch_means(terms, missing.unsqueeze(2)).sum(1)
     log_p_z = -0.5 * z.square().sum(1)
     log_q_z = -0.5 * noise.square().sum(1) - 0.5 * log_var.sum(1).unsqueeze(1)
     ratio = log_p_x + log_p_z - log_q_z
@@ -61,11 +82,13 @@ def batch_normalise(name, values):
     return centred / (centred.square().mean(2, keepdim=True) + EPS).sqrt()
 
 
+@pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("stretch", [1.0, 4.0])  # the latter reaches the clamps
-@pytest.mark.parametrize("n_samples", [1, 4])
-@pytest.mark.parametrize("zeros", [0, B // 2 + 1, B])
-def test_losses_and_gradient_equal_automatic_differentiation(n_samples, stretch, zeros):
-    network, x, noise = make(n_samples, stretch)
+@pytest.mark.parametrize(("n_samples", "zeros"), [(1, 0), (1, B), (4, 0), (4, 11)])
+def test_losses_and_gradient_equal_automatic_differentiation(
+    n_samples, stretch, zeros, gaps
+):
+    network, x, noise = make(n_samples, stretch, gaps)
     row_weights = torch.linspace(-1, 1, M * B).view(M, B)
     row_weights[:2, :zeros] = 0
     row_weights[2, : zeros + 3] = 0

@@ -166,10 +166,10 @@ def test_new_levels_gaps_and_unreadable_cells_are_scored(fitted):
 
 
 def test_the_seed_decides_and_the_global_state_is_left_alone(spoilt):
-    before = np.random.get_state()[1].copy()
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
     first, second = (TableDetector(QUICK, random_state=3).fit(spoilt) for _ in range(2))
     assert_array_equal(first.training_scores_, second.training_scores_)
-    assert_array_equal(np.random.get_state()[1], before)
+    assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
 def test_nested_parameters_clones_and_files():

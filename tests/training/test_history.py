@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from skim._training._history import COLUMNS, QUANTILES, History
+from skim._training._train import COLUMNS, QUANTILES, History
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2), (3, 7), (5, 256)])

@@ -1,17 +1,15 @@
 """The model as if training had ended earlier."""
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skim import ALTBIDetector, NetworkDetector, ODIMDetector
+from skim import ALTBIDetector, ODIMDetector
 from skim._training._snapshots import SnapshotRecorder
 from skim._training._stopping import CRITERIA
 from skim.networks import VAEConfig
-from skim.schedules import BestEpochSchedule, ODIMSchedule
+from skim.schedules import ODIMSchedule
 
 
 def assert_same_model(found, expected):
@@ -60,15 +58,6 @@ def test_earlier_models_have_normalized_losses_several_codes_and_gaps(table):
     assert_every_entry_equals_a_shorter_run(detector, gappy)
 
 
-def test_few_rows_may_end_the_run_at_any_epoch(table):
-    few = table[-40:]
-    detector = ALTBIDetector(
-        epochs=16, n_estimators=2, store_snapshots=True, random_state=0
-    ).fit(few)
-    assert detector.best_epoch_ > 10
-    assert_every_entry_equals_a_shorter_run(detector, few)
-
-
 def test_members_that_have_stopped_keep_their_state(table):
     detector = ODIMDetector(
         epochs=40,
@@ -80,20 +69,6 @@ def test_members_that_have_stopped_keep_their_state(table):
     ).fit(table)
     assert len(set(detector.best_updates_)) > 1
     assert_every_entry_equals_a_shorter_run(detector, table, (1, 3, 8, 20, 40))
-
-
-@pytest.mark.parametrize("schedule", [BestEpochSchedule(), ODIMSchedule()], ids=str)
-def test_other_schedules_of_a_module_can_be_staged(table, schedule):
-    detector = NetworkDetector(
-        "vae",
-        epochs=3,
-        n_estimators=2,
-        schedule=schedule,
-        stopping="separation",
-        store_snapshots=True,
-        random_state=0,
-    ).fit(table)
-    assert_every_entry_equals_a_shorter_run(detector, table)
 
 
 def test_members_alone_average_to_the_losses_of_all(fitted, table):
@@ -113,16 +88,6 @@ def test_an_error_says_how_to_get_earlier_scores(quick, fitted, table):
     forgetful = clone(fitted).fit(table).set_params(store_snapshots=False).fit(table)
     with pytest.raises(ValueError, match="set store_snapshots=True and fit again"):
         forgetful.staged_score_samples(table)
-
-
-def test_storing_and_pickling_change_no_score(fitted, quick, table):
-    without = quick().fit(table).training_scores_
-    np.testing.assert_array_equal(fitted.training_scores_, without)
-    again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(
-        list(again.staged_score_samples(table)),
-        list(fitted.staged_score_samples(table)),
-    )
 
 
 def test_a_recorder_keeps_every_state_once():
