@@ -23,6 +23,7 @@ from skim._detectors._base import CLEAN_SHARE
 from skim._detectors._threshold_mixin import ThresholdMixin
 from skim._model._threshold import threshold
 from skim._utils import import_pandas
+from skim.tables._drift import summarise
 from skim.tables._encoder import TableEncoder
 from skim.tables._reasons import table_reasons
 from skim.tables._table_model import CHUNK, fit_model
@@ -85,6 +86,10 @@ class TableDetector(ThresholdMixin, BaseEstimator):
 
     training_scores_ : ndarray of shape (n_samples,)
         Scores of the training data.
+
+    training_summary_ : dict
+        What each column of the training data looked like, with which `skim score`
+        compares new tables.
 
     encoder_ : TableEncoder
         The fitted encoder of the columns; its `decisions_` say how each is treated.
@@ -214,6 +219,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             del self.feature_names_in_
         self.model_, self.offset_ = model, offset
         self.training_scores_, self.held_out_scores_ = scores, held_out
+        self.training_summary_ = summarise(model.encoder, frame, by)
         return self
 
     def set_contamination(self, contamination: float | str) -> Self:
