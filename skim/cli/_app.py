@@ -414,7 +414,9 @@ def _end(listing, reporter, output, *others):
     if listing is not None:
         listing.print()
         if listing.has_groups and output is None:
-            reporter.say("Rows with the same cause are one entry; --output has them all.")
+            reporter.say(
+                "Rows with the same cause are one entry; --output has them all."
+            )
     for path in (output, *others):
         if path is not None:
             reporter.say(f"Wrote {path}")

@@ -136,9 +136,8 @@ def _empty_row(model):
 
 def _read_label(path):
     try:
-        with zipfile.ZipFile(path) as archive:
-            with archive.open(LABEL) as file:
-                label = json.loads(file.read(2**20))
+        with zipfile.ZipFile(path) as archive, archive.open(LABEL) as file:
+            label = json.loads(file.read(2**20))
         versions = {name: str(label[name]) for name in ("skim", "scikit-learn")}
         return versions | {"id": [str(name) for name in label.get("id", ())]}
     except (

@@ -35,9 +35,7 @@ Save = Annotated[
     Path | None,
     typer.Option(help="Save the model to this .skops file, for `skim score`."),
 ]
-Report = Annotated[
-    Path | None, typer.Option(help="Write a report to this .html file.")
-]
+Report = Annotated[Path | None, typer.Option(help="Write a report to this .html file.")]
 Contamination = Annotated[
     float | None,
     typer.Option(
@@ -196,9 +194,7 @@ def output_folder(output, scheduler, source, read):
     return Path(output)
 
 
-def check_paths(
-    source, *, output=None, save=None, report=None, read=None, labels=None
-):
+def check_paths(source, *, output=None, save=None, report=None, read=None, labels=None):
     """Refuse other extensions, to overwrite an input, or to write a file twice."""
     output = None if output is None or str(output) == "-" else output
     for option, path, extensions in (
@@ -213,7 +209,9 @@ def check_paths(
                 f"{option} must end in {' or '.join(extensions)}{or_folder}, unlike "
                 f"{path}."
             )
-    inputs = [path.resolve() for path in (*_files_in(source), *([read] if read else []))]
+    inputs = [
+        path.resolve() for path in (*_files_in(source), *([read] if read else []))
+    ]
     seen = set(inputs)
     for path in (output, save, report, labels):
         if path is not None:

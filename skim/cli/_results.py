@@ -122,7 +122,9 @@ class Results:
             reason = Reason(line.kind, line.column, line.value, line.expected)
             cells[line.row].append(reason)
         causes = [""] * len(rows)
-        for cause, own in list_causes(reasons)[["cause", "rows"]].itertuples(index=False):
+        for cause, own in list_causes(reasons)[["cause", "rows"]].itertuples(
+            index=False
+        ):
             for row in own:
                 causes[row] = cause
         return [RowReasons(*row) for row in zip(cells, likes, causes, strict=True)]

@@ -61,7 +61,9 @@ class Listing:
         n_decimals = min(results.n_decimals, MAX_DECIMALS)
         before["loss"] = [f"{results.losses[i]:.{n_decimals}f}" for i in rows]
         before["outlier"] = ["yes" if results.is_outlier[i] else "" for i in rows]
-        texts = [self._text(*both) for both in zip(self.entries, self.reasons, strict=True)]
+        texts = [
+            self._text(*both) for both in zip(self.entries, self.reasons, strict=True)
+        ]
         longest = max(map(cell_len, ["reasons", *texts]))
         room = width - _width(before) - min(longest, MIN_REASONS)
         blamed = [{cell.column for cell in row.cells} for row in self.reasons]
@@ -89,7 +91,9 @@ class Listing:
             return plain(reasons)
         numbers = [f"{self.results.numbers[row]}" for row in entry[:N_NAMED]]
         numbers += ["…"] if len(entry) > N_NAMED else []
-        return plain(f"{len(entry):,} rows: {reasons.cause} (rows {', '.join(numbers)})")
+        return plain(
+            f"{len(entry):,} rows: {reasons.cause} (rows {', '.join(numbers)})"
+        )
 
 
 def _own_columns(results, rows, blamed, room):

@@ -93,7 +93,9 @@ def compare(before, after, describe):
         found.append((_chi_square(*gaps), f"{name} is missing in {share} ({usual})"))
         if len(old.values) and len(new.values):
             ranges = [
-                " to ".join(describe(name, q) for q in np.quantile(s.values, [0.05, 0.95]))
+                " to ".join(
+                    describe(name, q) for q in np.quantile(s.values, [0.05, 0.95])
+                )
                 for s in (new, old)
             ]
             phrase = f"nine of ten values of {name} are {ranges[0]} ({ranges[1]})"
@@ -117,7 +119,9 @@ def _kolmogorov_smirnov(old, new):
     from scipy.special import kolmogorov
 
     places = np.concatenate([old, new])
-    steps = (np.searchsorted(own, places, side="right") / len(own) for own in (old, new))
+    steps = (
+        np.searchsorted(own, places, side="right") / len(own) for own in (old, new)
+    )
     distance = np.abs(np.subtract(*steps)).max()
     return kolmogorov(distance * np.sqrt(len(old) * len(new) / (len(old) + len(new))))
 
