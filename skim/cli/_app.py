@@ -226,9 +226,12 @@ def detect(
         if labels is not None:
             reporter.say(_labels.agreement(model.labels_, results.is_outlier))
         if save:
-            save_model(model, drafts.save, ids=ids)
+            with _work.writing(save):
+                save_model(model, drafts.save, ids=ids)
         if report:
-            _work.make_report(model, results, drafts.report, reporter, source=source)
+            _work.make_report(
+                *(model, results, drafts.report, reporter), source=source, path=report
+            )
     _end(listing, reporter, target.path, save, report)
 
 
@@ -300,7 +303,9 @@ def score(
         reporter.say(_work.verdict(results, is_training=False))
         reporter.say(_work.drift_of(fitted, table))
         if report:
-            _work.make_report(fitted, results, drafts.report, reporter, source=source)
+            _work.make_report(
+                *(fitted, results, drafts.report, reporter), source=source, path=report
+            )
     _end(listing, reporter, target.path, report)
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 MANY_COLUMNS = 40
 READING = "sheet|skip_rows|comment|skip_bad_lines|encoding|delimiter|dates"
-ADVICE = re.compile(rf"\bset ({READING})\b(?:=('[^']*'|[^\s;,()]+[^\s;,().]))?")
+ADVICE = re.compile(rf"\bset ({READING})\b(?:=('[^']*'|[^\s;,()]*[^\s;,().]))?")
 PARAMETER = re.compile(r"^(drop|categorical|by|ids)(?= names )")
 OLD_ADVICE = re.compile(r" \(--[a-z-]+( [^)]*)?\)")
 

@@ -91,6 +91,18 @@ def output_files(target, *, save=None, report=None):
         )
 
 
+@contextmanager
+def writing(path):
+    """Name the file, and not its draft, if it cannot be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        name, reason = path or "Standard output", error.strerror or error
+        raise OSError(f"{name} cannot be written: {reason}.") from None
+
+
 class Target(NamedTuple):
     """Where the results go.
 
@@ -223,10 +235,9 @@ def _note_values(reporter, what, cells):
 
 def duplicates_of(results):
     """Return sentences on rows that repeat another one, which they name."""
-    found = find_duplicates(
-        results.ids.join(results.table.drop(columns=results.ids, errors="ignore")),
-        results.ids.columns,
-    )
+    ids = results.ids.columns
+    others = results.table.drop(columns=ids, errors="ignore")
+    found = find_duplicates(results.ids.join(others), ids)
     for (kind, column), own in found.groupby(["kind", "column"], dropna=False):
         pairs = zip(own["row"], own["other"], strict=True)
         named = ", ".join(
@@ -275,7 +286,8 @@ def find_results(model, table, reporter, *, columns, scores=None, top=None, n_re
 def write_results(results, target, draft, reporter):
     """Write losses, labels and reasons."""
     path = target.path
-    with reporter.progress("Finding reasons", len(results.rows)) as advance:
+    progress = reporter.progress("Finding reasons", len(results.rows))
+    with progress as advance, writing(path):
         results.write(
             draft,
             as_parquet=path is not None and path.suffix.lower() == ".parquet",
@@ -331,12 +343,12 @@ def import_report():
     return write_report
 
 
-def make_report(model, results, draft, reporter, *, source):
+def make_report(model, results, draft, reporter, *, source, path=None):
     """Write the HTML report."""
     numbers, *names = results.names(range(len(results.table))).values()
     ids = [" / ".join(row) for row in zip(*names, strict=True)] or numbers
     if len(set(ids)) < len(ids):
         ids = [f"{name} (row {row})" for name, row in zip(ids, numbers, strict=True)]
     name = "standard input" if source == "-" else Path(source).name
-    with reporter.step("Writing the report"):
+    with reporter.step("Writing the report"), writing(path or draft):
         import_report()(model, results.table, draft, source=name, ids=ids)
