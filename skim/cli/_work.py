@@ -320,9 +320,12 @@ def verdict(results, *, is_training):
     far = f"more than {CERTAIN:g} interquartile ranges above the median loss"
     if not rest:
         return f"{share}, {far}."
-    some = f"{n_extreme:,} of them {far}; " if n_extreme else ""
-    others = f"no gap sets {f'the other {rest:,}' if n_extreme else 'them'} apart"
-    return f"{share}, {some}{others}, so their number is a convention."
+    some, others = "", "it" if n_outliers == 1 else "them"
+    if n_extreme:
+        some, others = f", {n_extreme:,} of them {far}", f"the other {rest:,}"
+    return (
+        f"{share}{some}; no gap sets {others} apart, so their number is a convention."
+    )
 
 
 def _n_extreme(losses):

@@ -28,6 +28,7 @@ SINGLE = 3.0  # of the strangest cell, beyond what is usual
 TAIL = 1.0  # of the same if it is a number that is merely large or small
 N_NEAREST, N_NEAREST_CLEAN = 20, 1
 CHUNK = 20_000  # rows judged at a time
+ALL = "\0all"  # the key of all rows among groups
 FULL_GROUP = 10  # rows from which a group counts more than the whole
 
 
@@ -85,7 +86,7 @@ class Groups:
     Attributes
     ----------
     center, spread : dict of str to ndarray of shape (p,)
-        By group; the key None stands for all rows, and for new groups.
+        By group; the key `ALL` stands for all rows, and for new groups.
     """
 
     center: dict
@@ -94,32 +95,32 @@ class Groups:
     @classmethod
     def of(cls, numbers, groups):
         """Learn from numbers, of shape (n, p), and the group of each row."""
-        center, spread = {None: _center(numbers)}, {None: _spread(numbers)}
+        center, spread = {ALL: _center(numbers)}, {ALL: _spread(numbers)}
         for group, rows in groups.groupby(groups, sort=False).indices.items():
             own, n = numbers[rows], np.isfinite(numbers[rows]).sum(axis=0)
             weight = n / (n + FULL_GROUP)
-            middle = np.where(n > 0, _center(own), center[None])
-            center[group] = weight * middle + (1 - weight) * center[None]
-            width = np.where(n > 1, _spread(own), spread[None])
+            middle = np.where(n > 0, _center(own), center[ALL])
+            center[group] = weight * middle + (1 - weight) * center[ALL]
+            width = np.where(n > 1, _spread(own), spread[ALL])
             with np.errstate(divide="ignore"):
-                ratio = np.log(np.maximum(width / spread[None], 1e-3))
-            spread[group] = spread[None] * np.exp(weight * ratio)
+                ratio = np.log(np.maximum(width / spread[ALL], 1e-3))
+            spread[group] = spread[ALL] * np.exp(weight * ratio)
         return cls(center, spread)
 
     def adjust(self, numbers, groups):
         """Return numbers as if all groups had the same location and scale."""
         center, spread = self.of_rows(groups)
-        return (numbers - center) / spread * self.spread[None] + self.center[None]
+        return (numbers - center) / spread * self.spread[ALL] + self.center[ALL]
 
     def restore(self, value, j, group):
         """Return what an adjusted number is within a group."""
-        group = group if group in self.center else None
-        z = (value - self.center[None][j]) / self.spread[None][j]
+        group = group if group in self.center else ALL
+        z = (value - self.center[ALL][j]) / self.spread[ALL][j]
         return z * self.spread[group][j] + self.center[group][j]
 
     def of_rows(self, groups):
         """Return the location and scale of each row, of shape (n, p)."""
-        names = [g if g in self.center else None for g in groups]
+        names = [g if g in self.center else ALL for g in groups]
         return tuple(
             np.array([by[name] for name in names]) for by in (self.center, self.spread)
         )

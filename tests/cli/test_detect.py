@@ -289,7 +289,7 @@ def test_the_share_of_outliers_says_what_it_rests_on(tmp_path):
 @pytest.mark.parametrize(
     ("heaviness", "n_extreme", "rest"),
     [
-        (0.1, 0, ", no gap sets them apart, so their number is a convention."),
+        (0.1, 0, "; no gap sets them apart, so their number is a convention."),
         (0.1, 2, ", 2 of them more than 10 interquartile ranges above the median "),
         (1.0, 0, ", more than 10 interquartile ranges above the median loss."),
     ],
@@ -310,7 +310,7 @@ def test_extreme_rows_are_counted_where_no_gap_shows(heaviness, n_extreme, rest)
 
 
 def test_duplicates_are_named(orders, tmp_path):
-    twice = orders.copy()
+    twice = orders.assign(volume=np.random.default_rng(1).normal(size=len(orders)))
     twice.loc[100] = twice.loc[20]
     twice.loc[100, "price"] += 1
     twice.loc[60, "name"] = twice.loc[50, "name"]
