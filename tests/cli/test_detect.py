@@ -360,7 +360,9 @@ def test_bad_paths_and_columns_are_refused_in_one_sentence(folder, tmp_path):
         assert_refused(result, f"{option} names an unknown column 'colour'", "price")
 
 
-@pytest.mark.parametrize("option", ["--output=x.csv", "--save=x.skops", "--report=x.html"])
+@pytest.mark.parametrize(
+    "option", ["--output=x.csv", "--save=x.skops", "--report=x.html"]
+)
 def test_unwritable_files_are_found_before_anything_is_read(tmp_path, option):
     option, _, name = option.partition("=")
     (tmp_path / name).mkdir()
