@@ -5,7 +5,7 @@ import sys
 import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -28,15 +28,15 @@ N_LISTED = 10  # entries on a terminal
 class Commands(TyperGroup):
     """Commands whose usage errors are single sentences."""
 
-    def main(self, *args, standalone_mode=True, **extra):
+    def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command."""
-        if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **extra)
+        if not extra.get("standalone_mode", True):
+            return super().main(*args, **extra)
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            code = super().main(*args, **extra | {"standalone_mode": False})
         except Exception as error:
             # The classes of usage errors are private to some versions of typer.
-            if not hasattr(error, "format_message"):
+            if not (hasattr(error, "format_message") and hasattr(error, "exit_code")):
                 raise
             message = plain(" ".join(error.format_message().split()))
             if message:

@@ -1,5 +1,8 @@
 """A demonstration on a table that comes with scikit-learn."""
 
+import numpy as np
+import pandas as pd
+
 from skim import datasets
 from skim.cli import _work
 from skim.cli._reporter import Reporter, plain
@@ -24,10 +27,11 @@ def run(name, report, seed):
         model = _work.new_model(contamination="auto", seed=seed)
         with reporter.step("Fitting TableDetector"):
             model.fit(data)
-        is_outlier = (known == 1).to_numpy()
+        is_outlier = np.asarray(known) == 1
+        words = np.where(is_outlier, "outlier", "inlier")
         results = _work.Results(
             *(model, data),
-            ids=known.map({1: "outlier", 0: "inlier"}).to_frame("known"),
+            ids=pd.DataFrame({"known": words}),
             scores=model.training_scores_,
         )
         Listing(results, results.strangest(N_SHOWN)).print()

@@ -2,6 +2,7 @@
 
 import difflib
 import glob
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -128,7 +129,7 @@ def _dates(text):
     return text.replace("-", " ")
 
 
-READERS = {
+READERS: dict[str, Callable] = {
     "skip_rows": _count,
     "comment": str,
     "delimiter": lambda text: text.replace("\\t", "\t"),

@@ -74,8 +74,9 @@ class Listing:
             table.add_column(plain(name), justify="right" if right else "left")
         for name in own:
             right = results.table[name].dtype.kind in "iuf"
-            justify = "right" if right else "left"
-            table.add_column(plain(name), justify=justify, no_wrap=True)
+            table.add_column(
+                plain(name), justify="right" if right else "left", no_wrap=True
+            )
         table.add_column("reasons", ratio=1)
         for k, text in enumerate(texts):
             cells = [
