@@ -47,7 +47,7 @@ def _refresh_block(block, folder):
 def _output(command, folder):
     """Return the lines that a command shows on a terminal."""
     ours, theirs = pty.openpty()
-    environment = os.environ | {"COLUMNS": "100", "TERM": "dumb"}
+    environment = os.environ | {"COLUMNS": "100", "LINES": "40", "TERM": "dumb"}
     run = command.replace("skim ", f"{sys.executable} -m skim ", 1)
     process = subprocess.Popen(
         run, shell=True, cwd=folder, env=environment, stdout=theirs, stderr=theirs
