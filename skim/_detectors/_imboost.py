@@ -587,6 +587,8 @@ def _with_labels(model, detector, X, losses):
 
 def _fingerprint(detector, X):
     """Return what tells whether a detector would be fitted to the same data again."""
+    if hasattr(X, "items"):  # frames of the same columns can have other hashes
+        X = list(X.items())
     try:
         return joblib.hash((type(detector).__name__, detector.get_params(), X))
     except (pickle.PicklingError, AttributeError, TypeError):  # of what it contains

@@ -40,10 +40,13 @@ class RowReasons(NamedTuple):
         The most important one first.
     like : str
         Which label the row owes its verdict to; empty if it does not owe it to any.
+    cause : str
+        What it has in common with other rows, as in :func:`skim.tables.list_causes`.
     """
 
     cells: list[Reason]
     like: str = ""
+    cause: str = ""
 
     def __str__(self):
         texts = [self.like] * bool(self.like) + [str(cell) for cell in self.cells]

@@ -22,16 +22,16 @@ class Keys:
     """
 
     def __init__(self):
-        self._is_terminal = sys.stdin.isatty() and termios is not None
+        self.is_terminal = sys.stdin.isatty() and termios is not None
 
     def __enter__(self):
-        if self._is_terminal:
+        if self.is_terminal:
             self._before = termios.tcgetattr(sys.stdin)
             self._listen()
         return self
 
     def __exit__(self, *_):
-        if self._is_terminal:
+        if self.is_terminal:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._before)
 
     def _listen(self):
@@ -40,12 +40,12 @@ class Keys:
 
     def drop(self):
         """Forget keys that were pressed before there was a question."""
-        if self._is_terminal:
+        if self.is_terminal:
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
     def read(self):
         """Return the next answer in lower case, "" at the end of the input."""
-        if not self._is_terminal:
+        if not self.is_terminal:
             line = sys.stdin.readline()
             return line.strip()[:1].lower() or ("\n" if line else "")
         while True:

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import sys
+from collections import defaultdict
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -46,9 +47,9 @@ class Labels:
     def __init__(self, path, keys):
         self.path = path
         self.keys = keys
-        taken = set(keys.columns)
         self._label, self._time = (
-            f"skim_{name}" if name in taken else name for name in ("label", "answered")
+            f"skim_{name}" if name in keys.columns else name
+            for name in ("label", "answered")
         )
         self._load()
 
@@ -58,13 +59,10 @@ class Labels:
         if not places[row]:
             places[row].append(len(file.lines))
             file.lines.append(Line(0, self.keys.cells(row)))
+        text = "" if label is None else str(int(label))
+        time = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         for place in places[row]:
-            file.lines[place].cells.update(
-                {
-                    self._label: "" if label is None else str(int(label)),
-                    self._time: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-                }
-            )
+            file.lines[place].cells.update({self._label: text, self._time: time})
         self._save(file)
 
     def forget(self, row):
@@ -89,44 +87,35 @@ class Labels:
     def _load(self):
         """Read the file; also return the places of the lines about each row."""
         file = read_file(self.path)
-        n_rows = self.keys.n_rows
-        values, is_seen = np.full(n_rows, np.nan), np.zeros(n_rows, dtype=bool)
+        required = [*self.keys.required, self._label]
+        missing = [name for name in required if name not in file.columns]
+        if file.columns and missing:
+            raise ValueError(
+                f"{self.path} has no column {missing[0]!r}; it must have "
+                f"{', '.join(required)}."
+            )
+        values = np.full(self.keys.n_rows, np.nan)
+        is_seen = np.zeros(self.keys.n_rows, dtype=bool)
         self.answered: list[int] = []
-        places: dict[int, list[int]] = _Places()
+        places: dict[int, list[int]] = defaultdict(list)
         unknown = []
-        if file.columns:
-            self._check_columns(file)
         for place, line in enumerate(file.lines):
             label, time = self._label_of(line), line.cells.get(self._time, "")
             row = self.keys.find(line.cells)
             if row is None:
-                if not np.isnan(label):
-                    unknown.append(line)
+                unknown += [line] * (not np.isnan(label))
                 continue
             places[row].append(place)
             if not np.isnan(label):
                 if values[row] == 1 - label:
-                    self._refuse_both(row, file.lines, places[row])
+                    self._refuse_both(row, [file.lines[i] for i in places[row]])
                 values[row] = label
             is_seen[row] |= bool(time) or not np.isnan(label)
-            if time:
-                self.answered.append(row)
+            self.answered += [row] * bool(time)
         if unknown:
             raise ValueError(self.keys.complaint(self.path, unknown))
         self.values, self.is_seen = values, is_seen
         return file, places
-
-    def _check_columns(self, file):
-        missing = [
-            name
-            for name in (*self.keys.required, self._label)
-            if name not in file.columns
-        ]
-        if missing:
-            raise ValueError(
-                f"{self.path} has no column {missing[0]!r}; it must have "
-                f"{', '.join([*self.keys.required, self._label])}."
-            )
 
     def _label_of(self, line):
         text = line.cells.get(self._label, "").strip()
@@ -137,22 +126,12 @@ class Labels:
             )
         return VALUES[text]
 
-    def _refuse_both(self, row, lines, places):
-        numbers = " and ".join(
-            str(lines[place].number)
-            for place in places
-            if not np.isnan(self._label_of(lines[place]))
-        )
+    def _refuse_both(self, row, lines):
+        said = [str(line.number) for line in lines if self._label_of(line) >= 0]
         raise ValueError(
             f"{self.path} says both 1 and 0 about {self.keys.name(row)} (lines "
-            f"{numbers}); keep one of them."
+            f"{' and '.join(said)}); keep one of them."
         )
-
-
-class _Places(dict):
-    def __missing__(self, row):
-        self[row] = []
-        return self[row]
 
 
 def find_labels(path, table, found, *, ids, source):
@@ -163,14 +142,14 @@ def find_labels(path, table, found, *, ids, source):
     path : Path
     table : DataFrame
     found : list of str
-        Columns that look like identifiers.
+        Columns that look like identifiers. The first one that identifies all rows by
+        itself is used, or else all of them together.
     ids : list of str
         Those that the user named, which take their place.
     source : str
         What the table is called.
     """
     columns = read_file(path).columns
-    numbers = Numbers(table, found, source)
     if ids:
         keys = Identifiers(table, ids, source)
         if keys.unclear is not None:
@@ -180,18 +159,18 @@ def find_labels(path, table, found, *, ids, source):
                 "by row number."
             )
         return Labels(path, keys)
-    if {"row", "checksum"} <= set(columns):
-        return Labels(path, numbers)
-    if found and set(found) <= set(columns or found):
-        keys = Identifiers(table, found, source)
-        if keys.unclear is None:
-            return Labels(path, keys)
+    if not {"row", "checksum"} <= set(columns):
+        for names in [*([name] for name in found), *([found] if found else [])]:
+            if set(names) <= set(columns or names):
+                keys = Identifiers(table, names, source)
+                if keys.unclear is None:
+                    return Labels(path, keys)
     if columns and "row" not in columns:
         raise ValueError(
             f"{path} has none of the columns that identify rows "
             f"({', '.join(found or ['row'])}); name its own with --id."
         )
-    return Labels(path, numbers)
+    return Labels(path, Numbers(table, found, source))
 
 
 def matched_labels(path, table, reporter, found, *, ids, source):
@@ -235,11 +214,10 @@ def _number(n, noun):
 class Identifiers:
     """Rows by the columns that identify them.
 
-    Parameters
+    Attributes
     ----------
-    table : DataFrame
-    columns : list of str
-    source : str
+    unclear : str or None
+        The name of a row that is missing or not its alone, None without one.
     """
 
     def __init__(self, table, columns, source):
@@ -247,18 +225,12 @@ class Identifiers:
         self.source = source
         self.n_rows = len(table)
         frame = table[self.columns]
-        self._names = list(
-            zip(*(map(_full, frame[name]) for name in self.columns), strict=True)
-        )
+        names = (map(_full, frame[name]) for name in self.columns)
+        self._names = list(zip(*names, strict=True))
         self._rows = {name: row for row, name in enumerate(self._names)}
         is_last = [self._rows[name] == row for row, name in enumerate(self._names)]
-        self._is_unclear = frame.isna().any(axis=1).to_numpy() | ~np.array(is_last)
-
-    @property
-    def unclear(self):
-        """The name of a row that is missing or not its alone, None without one."""
-        rows = np.flatnonzero(self._is_unclear)
-        return self.name(rows[0]) if len(rows) else None
+        is_unclear = frame.isna().any(axis=1).to_numpy() | ~np.array(is_last)
+        self.unclear = self.name(is_unclear.argmax()) if is_unclear.any() else None
 
     def cells(self, row):
         """Return what identifies a row in the file."""
@@ -287,12 +259,7 @@ class Identifiers:
 class Numbers:
     """Rows by their numbers, with a checksum that shows whether they have changed.
 
-    Parameters
-    ----------
-    table : DataFrame
-    names : list of str
-        Columns that say more to people than numbers do.
-    source : str
+    `names` are columns that say more to people than numbers do.
     """
 
     required = ("row",)
@@ -310,27 +277,36 @@ class Numbers:
 
     def find(self, cells):
         """Return the row of this number, None if it is not what it was."""
-        number = cells.get("row", "").strip().removesuffix(".0")
-        row = int(number) - 1 if number.isdecimal() else -1
-        if not 0 <= row < self.n_rows:
+        row = self._place(cells)
+        if row is None:
             return None
         checksum = cells.get("checksum", "").strip()
-        is_same = not checksum or checksum == self._checksum(row)
-        return row if is_same else None
+        return row if not checksum or checksum == self._checksum(row) else None
 
     def name(self, row):
         """Return what to call a row."""
         return f"row {row + 1}"
 
     def complaint(self, path, lines):
-        """Say that lines are about rows which have changed."""
+        """Say that lines are about rows which are not there, or have changed."""
+        first = lines[0]
+        number = as_text(first.cells.get("row", ""))
         more = f" and {len(lines) - 1:,} more rows" if len(lines) > 1 else ""
+        if not first.cells.get("checksum") and self._place(first.cells) is None:
+            return (
+                f"{path} has a label for row {number!r} (line {first.number}){more}, "
+                f"but the rows of {self.source} are numbered from 1 to {self.n_rows}."
+            )
         return (
-            f"{self.source} has changed: row {lines[0].cells.get('row', '')}{more} "
-            f"cannot be what {path} has a label for (line {lines[0].number}); "
-            "restore the table, remove these labels, or begin a new file, with --id "
-            "if a column identifies rows."
+            f"{self.source} has changed: row {number}{more} cannot be what {path} has "
+            f"a label for (line {first.number}); restore the table, remove these "
+            "labels, or begin a new file, with --id if a column identifies rows."
         )
+
+    def _place(self, cells):
+        number = cells.get("row", "").strip().removesuffix(".0")
+        row = int(number) - 1 if number.isdecimal() else -1
+        return row if 0 <= row < self.n_rows else None
 
     def _checksum(self, row):
         # Letters alone, as spreadsheets would rewrite what looks like a number.

@@ -2,72 +2,25 @@
 
 import json
 import os
+import sys
 import warnings
 import zipfile
 
+import numpy as np
+import pandas as pd
 import sklearn
-from sklearn.pipeline import Pipeline
 
 import skim
-from skim._detectors._altbi import ALTBIDetector
-from skim._detectors._base import BaseDetector
-from skim._detectors._im_autoencoder import IMAutoencoderDetector
-from skim._detectors._imboost import IMBoostDetector
-from skim._detectors._label_model import LabelModel
-from skim._detectors._network import NetworkDetector
-from skim._detectors._odim import ODIMDetector
-from skim._model._components import ComponentScaler
-from skim._model._fitted import FittedModel
-from skim._model._networks import AutoencoderConfig, ModuleConfig, VAEConfig
-from skim._model._scaling import InputScaler, TwoViewScaler
-from skim._training._boosting import IMBoostSchedule
-from skim._training._schedules import ALTBISchedule, BestEpochSchedule, ODIMSchedule
-from skim._training._snapshots import SnapshotLog, Snapshots
-from skim.tables import ColumnDecision, TableEncoder
-from skim.tables._columns import (
-    CategoryEncoder,
-    DateEncoder,
-    FrequencyEncoder,
-    NumberEncoder,
-)
 
 LABEL = "skim.json"  # archive member with the versions
-
-# The types in a model, besides those of scikit-learn and numpy.
-TRUSTED = [
-    f"{cls.__module__}.{cls.__qualname__}"
-    for cls in (
-        ALTBIDetector,
-        ODIMDetector,
-        IMAutoencoderDetector,
-        IMBoostDetector,
-        NetworkDetector,
-        InputScaler,
-        ComponentScaler,
-        TwoViewScaler,
-        LabelModel,
-        FittedModel,
-        Snapshots,
-        SnapshotLog,
-        VAEConfig,
-        AutoencoderConfig,
-        ModuleConfig,
-        ALTBISchedule,
-        ODIMSchedule,
-        BestEpochSchedule,
-        IMBoostSchedule,
-        TableEncoder,
-        ColumnDecision,
-        NumberEncoder,
-        CategoryEncoder,
-        FrequencyEncoder,
-        DateEncoder,
-    )
-]
+ROOMS = tuple(
+    f"skim.{name}."
+    for name in ("_detectors", "_model", "_training", "tables", "networks", "schedules")
+)
 
 
 def save_model(model, path, *, ids=()):
-    """Save a fitted pipeline of encoder and detector, and the columns naming rows."""
+    """Save a fitted detector of tables, and the columns naming rows."""
     import_skops().dump(model, path)
     label = {
         "skim": skim.__version__,
@@ -82,8 +35,8 @@ def load_model(path):
     """Load a model that was saved with this version of skim.
 
     Nothing in the file is executed, and nothing is loaded unless all its types
-    belong to a model. Also returns the columns that name rows, and a warning about the
-    versions, or None.
+    belong to a model and its arrays have the sizes that they claim. Also returns the
+    columns that name rows, and a warning about the versions, or None.
     """
     io = import_skops()
     if not os.path.exists(path):
@@ -100,10 +53,12 @@ def load_model(path):
             f"{path} was saved with scikit-learn {label['scikit-learn']}, but this is "
             f"{sklearn.__version__}; the scores may differ."
         )
+    _check_sizes(path)
     try:
-        foreign = sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED))
+        types = io.get_untrusted_types(file=path)
     except Exception:  # files can be damaged in endless ways
         raise _damaged(path) from None
+    foreign = [name for name in types if not is_trusted(name)]
     if foreign:
         raise ValueError(
             f"{path} contains types that are not part of a skim model "
@@ -112,12 +67,22 @@ def load_model(path):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = io.load(path, trusted=TRUSTED)
+            model = io.load(path, trusted=types)
+            is_model = isinstance(model, skim.TableDetector | skim.IMBoostDetector)
+            if is_model:  # and its parts fit together
+                model.score_samples(_empty_row(model))
     except Exception:
         raise _damaged(path) from None
-    if not _is_model(model):
+    if not is_model:
         raise _not_ours(path)
     return model, label["id"], warning
+
+
+def is_trusted(name):
+    """Whether a type is a class of those that models are made of."""
+    module, _, own = name.rpartition(".")
+    kind = getattr(sys.modules.get(module), own, None)
+    return name.startswith(ROOMS) and isinstance(kind, type)
 
 
 def import_skops():
@@ -129,10 +94,50 @@ def import_skops():
     return skops.io
 
 
+def _check_sizes(path):
+    """Raise if the file would unpack to more than it holds.
+
+    Models are not compressed, so the content is as large as the file, and arrays are
+    as large as their headers say.
+    """
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        is_sound = sum(member.file_size for member in members) <= os.path.getsize(path)
+        for member in members:
+            if is_sound and member.filename.endswith(".npy"):
+                with archive.open(member) as file:
+                    is_sound = _has_size(file, member.file_size)
+    if not is_sound:
+        raise ValueError(
+            f"{path} claims more data than it holds, unlike a model saved by skim; it "
+            "was not loaded."
+        )
+
+
+def _has_size(file, size):
+    """Whether an array in a file is as large as its header says."""
+    try:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0
+        if version != (1, 0):
+            read = np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+    except ValueError:
+        return False
+    n_values = int(np.prod(shape, dtype=object))
+    return dtype.hasobject or n_values * dtype.itemsize == size - file.tell()
+
+
+def _empty_row(model):
+    return pd.DataFrame([[None] * len(model.feature_names_in_)]).set_axis(
+        model.feature_names_in_, axis=1
+    )
+
+
 def _read_label(path):
     try:
-        with zipfile.ZipFile(path) as archive:
-            label = json.loads(archive.read(LABEL))
+        with zipfile.ZipFile(path) as archive, archive.open(LABEL) as file:
+            label = json.loads(file.read(2**20))
         versions = {name: str(label[name]) for name in ("skim", "scikit-learn")}
         return versions | {"id": [str(name) for name in label.get("id", ())]}
     except (
@@ -144,15 +149,6 @@ def _read_label(path):
         AttributeError,
     ):
         raise _not_ours(path) from None
-
-
-def _is_model(model):
-    return (
-        isinstance(model, Pipeline)
-        and len(model.steps) == 2
-        and isinstance(model[0], TableEncoder)
-        and isinstance(model[1], BaseDetector | IMBoostDetector)
-    )
 
 
 def _not_ours(path):

@@ -1,14 +1,36 @@
-"""Messages on standard error."""
+"""Messages on standard error, and text that is safe to print."""
 
+import re
 import time
 import warnings
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-
 MANY_COLUMNS = 40
+READING = "sheet|skip_rows|comment|skip_bad_lines|encoding|delimiter|dates"
+ADVICE = re.compile(rf"\bset ({READING})\b(?:=('[^']*'|[^\s;,()]*[^\s;,().]))?")
+PARAMETER = re.compile(r"^(drop|categorical|by|ids)(?= names )")
+OLD_ADVICE = re.compile(r" \(--[a-z-]+( [^)]*)?\)")
+
+
+def plain(text):
+    """Return text on one line, without characters that steer a terminal."""
+    return "".join(c if c.isprintable() else " " for c in str(text))
+
+
+def in_options(message):
+    """Return a message of the library with options in place of parameters."""
+    message = OLD_ADVICE.sub("", " ".join(str(message).split()))
+    message = PARAMETER.sub(lambda found: f"--{found[0].removesuffix('s')}", message)
+    return ADVICE.sub(
+        lambda found: f"use --read {found[1]}={found[2] or '...'}", message
+    )
+
+
+def make_console(**options):
+    """Return a console that prints text as it is."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False, highlight=False, **options)
 
 
 class Reporter:
@@ -20,20 +42,17 @@ class Reporter:
     """
 
     def __init__(self, quiet):
-        # Column names are plain text, even with brackets and colons in them.
-        self.console = Console(
-            stderr=True, quiet=quiet, markup=False, emoji=False, highlight=False
-        )
+        self.console = make_console(stderr=True, quiet=quiet)
         if not self.console.is_terminal:
             self.console.width = 160
 
     def say(self, text):
-        """Print a message."""
-        self.console.print(text, soft_wrap=True)
+        """Print a message on a line."""
+        self.console.print(plain(text), soft_wrap=True)
 
     def note(self, text):
-        """Print something the user should know about the data, on one line."""
-        self.say(f"Note: {' '.join(str(text).split())}")
+        """Print something the user should know about the data."""
+        self.say(f"Note: {in_options(text)}")
 
     @contextmanager
     def warnings(self):
@@ -48,16 +67,20 @@ class Reporter:
     @contextmanager
     def step(self, doing):
         """Show that a step is running, and print how long it took."""
+        from rich.text import Text
+
         start = time.perf_counter()
-        with self.console.status(f"{doing} ..."):
+        with self.console.status(Text(f"{plain(doing)} ...")):
             yield
         self.say(f"{doing}: {time.perf_counter() - start:.1f} s")
 
     @contextmanager
     def progress(self, doing, total):
         """Show a progress bar; yield a function that advances it."""
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
         bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TimeRemainingColumn(),
             console=self.console,
@@ -66,17 +89,19 @@ class Reporter:
         )
         start = time.perf_counter()
         with bar:
-            task = bar.add_task(doing, total=total)
+            task = bar.add_task(plain(doing), total=total)
             yield lambda n: bar.advance(task, n)
         self.say(f"{doing}: {time.perf_counter() - start:.1f} s")
 
     def decisions(self, decisions):
         """Print how the columns are treated."""
+        from rich.table import Table
+
         table = Table(box=None, padding=(0, 2, 0, 0))
         for name in ("column", "treatment", "reason"):
             table.add_column(name, overflow="fold")
         for row in _grouped(decisions) if len(decisions) > MANY_COLUMNS else decisions:
-            table.add_row(*row)
+            table.add_row(*map(plain, row))
         self.console.print(table)
 
 

@@ -9,11 +9,14 @@ import numpy as np
 
 from skim._model._reasons import Reason, RowReasons, deciding_labels
 from skim._model._threshold import probability
+from skim.cli._reporter import plain
+from skim.tables import list_causes
 
 MIN_EXPLAINED = 50  # rows with reasons, as many as a report lists
 MAX_EXPLAINED = 2_000  # outliers with reasons, unless that is fewer rows
 CHUNK = 20_000  # rows written at a time
 MAX_LENGTH = 60  # of a value in the reasons
+FORMULA = ("=", "+", "-", "@")  # with which spreadsheets take text for a formula
 
 
 class Results:
@@ -30,14 +33,14 @@ class Results:
         The columns of the detector.
     ids : DataFrame
         The columns that identify rows, in the same order; possibly none.
-    kept : DataFrame
+    kept : DataFrame, default=None
         Other columns to write.
-    scores : ndarray of shape (n_rows,) or None
+    scores : ndarray of shape (n_rows,), default=None
         The result of `score_samples` for all rows. None means to compute it.
-    top : int or None
+    top : int, default=None
         Number of rows to write, strangest first. None means all rows, in their
         original order.
-    n_reasons : int
+    n_reasons : int, default=3
         Maximum number of reasons for a row; 0 for none.
     numbers : ndarray of int of shape (n_rows,), default=None
         Numbers of the rows, if the table is part of a larger one. By default, they
@@ -53,12 +56,21 @@ class Results:
     """
 
     def __init__(
-        self, detector, table, *, ids, kept, scores, top, n_reasons, numbers=None
+        self,
+        detector,
+        table,
+        *,
+        ids,
+        kept=None,
+        scores=None,
+        top=None,
+        n_reasons=3,
+        numbers=None,
     ):
         self.detector = detector
         self.table = table
         self.ids = ids
-        self.kept = kept
+        self.kept = table[[]] if kept is None else kept
         self.n_reasons = n_reasons
         self.numbers = np.arange(len(table)) + 1 if numbers is None else numbers
         if scores is None:
@@ -68,6 +80,7 @@ class Results:
         self.n_decimals = _n_decimals(detector.training_scores_)
         self.rows = np.arange(len(table)) if top is None else self.strangest(top)
         self.min_explained = max(MIN_EXPLAINED, top or 0)
+        self._reasons: dict[int, RowReasons] = {}
 
     def strangest(self, n_rows):
         """Return the positions of the strangest rows, strangest first."""
@@ -90,18 +103,31 @@ class Results:
 
     def explain(self, rows):
         """Return the reasons of rows, a list of RowReasons."""
-        rows = np.asarray(rows)
-        if not self.n_reasons or not len(rows):
+        new = np.array([row for row in rows if row not in self._reasons], dtype=np.intp)
+        if len(new):
+            self._reasons.update(zip(new.tolist(), self._explain(new), strict=True))
+        return [self._reasons[row] for row in rows]
+
+    def _explain(self, rows):
+        if not self.n_reasons:
             return [RowReasons([]) for _ in rows]
         chosen = self.table.iloc[rows].reset_index(drop=True)
         reasons = self.detector.reasons(chosen, n_reasons=self.n_reasons)
+        is_said = reasons["kind"] != "combination"
+        is_said |= self.is_outlier[rows[reasons["row"].to_numpy(np.intp)]]
+        reasons = reasons[is_said]
         likes = deciding_labels(self.detector, chosen, self.losses[rows], _training_row)
         cells: list[list] = [[] for _ in rows]
         for line in reasons.itertuples(index=False):
-            if line.kind != "combination" or self.is_outlier[rows[line.row]]:
-                reason = Reason(line.kind, line.column, line.value, line.expected)
-                cells[line.row].append(reason)
-        return [RowReasons(*both) for both in zip(cells, likes, strict=True)]
+            reason = Reason(line.kind, line.column, line.value, line.expected)
+            cells[line.row].append(reason)
+        causes = [""] * len(rows)
+        for cause, own in list_causes(reasons)[["cause", "rows"]].itertuples(
+            index=False
+        ):
+            for row in own:
+                causes[row] = cause
+        return [RowReasons(*row) for row in zip(cells, likes, causes, strict=True)]
 
     # Writing -------------------------------------------------------------------
 
@@ -115,7 +141,9 @@ class Results:
         is_written[self.rows] = True
         explained = self.explained[is_written[self.explained]]
         texts = np.full(len(self.table), None, dtype=object)
-        texts[explained] = [str(row) or None for row in self.explain(explained)]
+        for row, reasons in zip(explained, self.explain(explained), strict=True):
+            text = plain(reasons)
+            texts[row] = f"'{text}" if text.startswith(FORMULA) else text or None
         with _writer(path, schema, as_parquet) as writer:
             for start in range(0, len(self.rows), CHUNK):
                 part = known.slice(start, CHUNK)
@@ -137,9 +165,8 @@ class Results:
         )
         columns[self._name("loss")] = pa.array((-scores).round(self.n_decimals + 4))
         columns[self._name("probability")] = pa.array(chances.round(6))
-        columns[self._name("outlier")] = pa.array(
-            self.is_outlier[self.rows].astype(np.int8)
-        )
+        is_outlier = self.is_outlier[self.rows].astype(np.int8)
+        columns[self._name("outlier")] = pa.array(is_outlier)
         return pa.table(columns)
 
     def _name(self, column):
@@ -158,8 +185,7 @@ def as_text(value, length=MAX_LENGTH):
 
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return "missing"
-    text = f"{value:.15g}" if isinstance(value, float) else str(value)
-    text = "".join(c if c.isprintable() else " " for c in text)
+    text = plain(f"{value:.15g}" if isinstance(value, float) else value)
     text = text.removesuffix(" 00:00:00")
     return text if len(text) <= length else f"{text[: length - 1]}…"
 

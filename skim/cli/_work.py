@@ -8,31 +8,24 @@ import numpy as np
 import pandas as pd
 
 import skim
-from skim._model._threshold import CERTAIN, stands_apart
+from skim._model._threshold import APART, CERTAIN, stands_apart
 from skim.cli._files import whole_file
 from skim.cli._results import Results, as_text
 from skim.tables import read_table
+from skim.tables._drift import compare, summarise
+from skim.tables._duplicates import find_duplicates
 
-DETECTORS = {
-    "altbi": "ALTBIDetector",
-    "odim": "ODIMDetector",
-    "im-autoencoder": "IMAutoencoderDetector",
-}
+N_EXAMPLES = 3  # of values, rows and differences
 
 
-N_EXAMPLES = 3  # of values that the training data did not have
-
-
-def new_model(detector, *, contamination, seed, **columns):
+def new_model(*, contamination, seed, has_labels=False, **columns):
     """Return an unfitted detector for tables."""
     table = skim.TableDetector(random_state=seed, **columns)
-    if detector == "imboost":
+    if has_labels:
         return skim.IMBoostDetector(
             table, contamination=contamination, random_state=seed
         )
-    return table.set_params(
-        detector=getattr(skim, DETECTORS[detector])(), contamination=contamination
-    )
+    return table.set_params(contamination=contamination)
 
 
 def table_detector(model):
@@ -54,8 +47,7 @@ def fit(model, table, reporter, find_labels=None):
         model.fit(table)
     reporter.decisions(encoder_of(model).decisions_)
     if find_labels is not None:
-        found = row_columns(table, encoder_of(model), ids=[], keep=[]).ids
-        labels = find_labels(list(found))
+        labels = find_labels(found_ids(encoder_of(model)))
         with reporter.step("Learning the labels"):
             model.fit(table, labels=labels)
 
@@ -65,18 +57,22 @@ def read(source, reporter, **options):
     with reporter.step(f"Reading {source}"):
         table = read_table(source, **options)
     n_rows, n_columns = table.shape
-    rows, columns = (
-        f"{n:,} {noun}{'s' * (n != 1)}"
-        for n, noun in ((n_rows, "row"), (n_columns, "column"))
-    )
-    reporter.say(f"{rows}, {columns}")
+    reporter.say(f"{counted(n_rows, 'row')}, {counted(n_columns, 'column')}")
     for note in table.attrs.pop("notes", ()):
         reporter.note(note)
     return table
 
 
+def counted(n, noun):
+    """Return a number of things in words."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+# Files ----------------------------------------------------------------------------
+
+
 class OutputFiles(NamedTuple):
-    """OutputFiles of a command's output files."""
+    """Drafts of a command's output files."""
 
     output: Path | None
     save: Path | None
@@ -93,6 +89,18 @@ def output_files(target, *, save=None, report=None):
             save and stack.enter_context(whole_file(save)),
             report and stack.enter_context(whole_file(report)),
         )
+
+
+@contextmanager
+def writing(path):
+    """Name the file, and not its draft, if it cannot be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        name, reason = path or "Standard output", error.strerror or error
+        raise OSError(f"{name} cannot be written: {reason}.") from None
 
 
 class Target(NamedTuple):
@@ -122,6 +130,9 @@ def target_of(output, *, is_terminal, quiet):
     return Target(output, True, is_terminal and not quiet)
 
 
+# Columns --------------------------------------------------------------------------
+
+
 class RowColumns(NamedTuple):
     """Columns of the input that are written with the results."""
 
@@ -142,118 +153,19 @@ def check_named(table, **options):
                 )
 
 
-def row_columns(table, encoder, *, ids, keep):
+def found_ids(encoder):
+    """Return the columns that the encoder takes for identifiers."""
+    return [d.column for d in encoder.decisions_ if d.treatment == "identifier"]
+
+
+def row_columns(table, encoder, *, ids, keep=()):
     """Return the columns that identify rows, and those to keep.
 
     If `ids` is empty, these are the identifiers that the encoder found.
     """
-    found = [d.column for d in encoder.decisions_ if d.treatment == "identifier"]
-    ids = list(dict.fromkeys(ids or found))
+    ids = list(dict.fromkeys(ids or found_ids(encoder)))
     keep = [name for name in dict.fromkeys(keep) if name not in ids]
     return RowColumns(table[ids], table[keep])
-
-
-def note_unseen_values(table, encoder, reporter):
-    """Say which values the training data did not have, one line per column."""
-    treatments = {d.column: d.treatment for d in encoder.decisions_}
-    unseen = encoder.unseen_values(table.reset_index(drop=True))
-    for column, cells in unseen.groupby("column", sort=False):
-        kind = treatments[column]
-        if kind in ("number", "date"):
-            what = f"text that cannot be read as a {kind} and counts as missing"
-        else:
-            what = "values that the training data did not have"
-            what += ", which have no influence" * (kind == "dropped")
-        examples = cells.drop_duplicates("value")[:N_EXAMPLES]
-        named = ", ".join(
-            f"{as_text(value)!r} (row {row + 1:,})"
-            for row, value in zip(examples["row"], examples["value"], strict=True)
-        )
-        n_rows = len(cells)
-        rest = f", in {n_rows:,} rows" if n_rows > len(examples) else ""
-        reporter.note(f"Column {column!r} has {what}: {named}{rest}.")
-
-
-def find_results(model, table, reporter, *, columns, scores, top, n_reasons):
-    """Score the rows, unless their scores are known."""
-    with reporter.step("Scoring rows") if scores is None else nullcontext():
-        return Results(
-            model,
-            table,
-            ids=columns.ids,
-            kept=columns.kept,
-            scores=scores,
-            top=top,
-            n_reasons=n_reasons,
-        )
-
-
-def write_results(results, target, draft, reporter):
-    """Write losses, labels and reasons."""
-    path = target.path
-    with reporter.progress("Finding reasons", len(results.rows)) as advance:
-        results.write(
-            draft,
-            as_parquet=path is not None and path.suffix.lower() == ".parquet",
-            advance=advance,
-        )
-
-
-def verdict(results, *, is_training, n_listed):
-    """Return a sentence or two on the number of outliers, and what it rests on."""
-    detector, n_rows = results.detector, len(results.losses)
-    n_outliers = int(results.is_outlier.sum())
-    verb = "is an outlier" if n_outliers == 1 else "are outliers"
-    share = f"{n_outliers:,} of {n_rows:,} rows ({n_outliers / n_rows:.1%}) {verb}"
-    if not is_training:
-        return f"{share} by the threshold of the training data."
-    if detector.contamination == 0:
-        return f"{share}, beyond what about 1 % of new rows like these exceed."
-    if detector.contamination != "auto":
-        return f"{share}, as set by --contamination."
-    if len(getattr(detector, "label_rows_", ())):
-        return f"{share}, judged with the labels."
-    if stands_apart(detector.training_scores_, detector.offset_):
-        return f"{share}: a gap in the losses sets them apart."
-    n_extreme = min(_n_extreme(results.losses), n_outliers)
-    if n_extreme:
-        rest = n_outliers - n_extreme
-        some = f"{n_extreme:,} of them " if rest else ""
-        apart = f"; no gap sets the other {rest:,} apart" if rest else ""
-        loss = "a loss" if n_extreme == 1 else "losses"
-        return f"{share}, {some}with {loss} far above the usual{apart}."
-    listed = f"the {n_listed} strangest rows are listed"
-    if n_listed == 1:
-        listed = "the strangest row is listed"
-    advice = "--top lists the strangest rows, --contamination sets the share"
-    usual = ", about the usual share" if n_outliers else ""
-    return f"{share}{usual}. No group stands apart; {listed if n_listed else advice}."
-
-
-def _n_extreme(losses):
-    """Count the losses that are outliers whatever the others are."""
-    lower, median, upper = np.quantile(losses / 4, [0.25, 0.5, 0.75])
-    return int((losses / 4 > median + CERTAIN * (upper - lower)).sum())
-
-
-def import_report():
-    """Return ``skim.report.write_report``, or raise if jinja2 is missing."""
-    import jinja2  # noqa: F401
-
-    from skim.report import write_report
-
-    return write_report
-
-
-def make_report(model, results, draft, reporter, *, source):
-    """Write the HTML report."""
-    numbers, *names = results.names(range(len(results.table))).values()
-    ids = [" / ".join(row) for row in zip(*names, strict=True)] or numbers
-    if len(set(ids)) < len(ids):
-        ids = [f"{name} (row {row})" for name, row in zip(ids, numbers, strict=True)]
-    name = "standard input" if source == "-" else Path(source).name
-    with reporter.step("Writing the report"):
-        import_report()(model, results.table, draft, source=name, ids=ids)
 
 
 def check_columns(table, encoder, source, reporter=None, *, allowed=()):
@@ -282,3 +194,164 @@ def _columns(names):
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
     quoted = ", ".join(f"'{name}'" for name in names[:5])
     return f"column{'s' * (len(names) > 1)} {quoted}{more}"
+
+
+# What there is to say -------------------------------------------------------------
+
+
+def note_unseen_values(table, model, reporter):
+    """Say which values and groups the training data did not have, by column."""
+    detector, encoder = table_detector(model), encoder_of(model)
+    treatments = {d.column: d.treatment for d in encoder.decisions_}
+    unseen = encoder.unseen_values(table.reset_index(drop=True))
+    for column, cells in unseen.groupby("column", sort=False):
+        kind = treatments[column]
+        if kind in ("number", "date"):
+            what = f"text that cannot be read as a {kind} and counts as missing"
+        else:
+            what = "values that the training data did not have"
+            what += ", which have no influence" * (kind == "dropped")
+        _note_values(reporter, f"Column {column!r} has {what}", cells)
+    if detector.by is not None:
+        known = detector.training_summary_[detector.by].levels
+        groups = summarise(encoder, table, detector.by)[detector.by].levels
+        new = [group for group in groups if group not in known]
+        if new:
+            rows = np.flatnonzero(table[detector.by].astype(str).isin(new))
+            cells = pd.DataFrame({"row": rows, "value": table[detector.by].iloc[rows]})
+            what = f"new groups in {detector.by!r}, judged by the whole table"
+            _note_values(reporter, f"There are {what}", cells)
+
+
+def _note_values(reporter, what, cells):
+    examples = cells.drop_duplicates("value")[:N_EXAMPLES]
+    named = ", ".join(
+        f"{as_text(value)!r} (row {row + 1:,})"
+        for row, value in zip(examples["row"], examples["value"], strict=True)
+    )
+    rest = f", in {len(cells):,} rows" if len(cells) > len(examples) else ""
+    reporter.note(f"{what}: {named}{rest}.")
+
+
+def duplicates_of(results):
+    """Return sentences on rows that repeat another one, which they name."""
+    ids = results.ids.columns
+    others = results.table.drop(columns=ids, errors="ignore")
+    found = find_duplicates(results.ids.join(others), ids)
+    for (kind, column), own in found.groupby(["kind", "column"], dropna=False):
+        pairs = zip(own["row"], own["other"], strict=True)
+        named = ", ".join(
+            f"{results.numbers[row]} and {results.numbers[other]}"
+            for row, other in list(pairs)[:N_EXAMPLES]
+        )
+        more = ", …" if len(own) > N_EXAMPLES else ""
+        n_rows = counted(len(own), "row")
+        verb = "has" if len(own) == 1 else "have"
+        if kind == "identifier":
+            what = f"{n_rows} {verb} the {column} of another"
+        else:
+            but = "" if pd.isna(column) else f" but for {column}"
+            what = f"{n_rows} {'repeats' if len(own) == 1 else 'repeat'} another{but}"
+        yield f"{what}: rows {named}{more}."
+
+
+def drift_of(model, table):
+    """Return a sentence on how a table, as a whole, differs from the training data."""
+    detector = table_detector(model)
+    before = detector.training_summary_
+    after = summarise(detector.encoder_, table, detector.by)
+    differences = compare(before, after, detector.encoder_.describe)
+    if not differences:
+        return "No column differs from the training data beyond chance."
+    more = f"; and {len(differences) - N_EXAMPLES:,} more" * (
+        len(differences) > N_EXAMPLES
+    )
+    named = "; ".join(differences[:N_EXAMPLES])
+    return f"The table differs from the training data (in brackets): {named}{more}."
+
+
+def find_results(model, table, reporter, *, columns, scores=None, top=None, n_reasons):
+    """Score the rows, unless their scores are known."""
+    with reporter.step("Scoring rows") if scores is None else nullcontext():
+        return Results(
+            *(model, table),
+            ids=columns.ids,
+            kept=columns.kept,
+            scores=scores,
+            top=top,
+            n_reasons=n_reasons,
+        )
+
+
+def write_results(results, target, draft, reporter):
+    """Write losses, labels and reasons."""
+    path = target.path
+    progress = reporter.progress("Finding reasons", len(results.rows))
+    with progress as advance, writing(path):
+        results.write(
+            draft,
+            as_parquet=path is not None and path.suffix.lower() == ".parquet",
+            advance=advance,
+        )
+
+
+def verdict(results, *, is_training):
+    """Return a sentence on the number of outliers, and what it rests on."""
+    detector, n_rows = results.detector, len(results.losses)
+    n_outliers = int(results.is_outlier.sum())
+    verb = "is an outlier" if n_outliers == 1 else "are outliers"
+    share = f"{n_outliers:,} of {n_rows:,} rows ({n_outliers / n_rows:.1%}) {verb}"
+    scores = detector.training_scores_
+    if not is_training:
+        before = np.mean(scores < detector.offset_)
+        return f"{share} by the threshold of the training data ({before:.1%} of them)."
+    if detector.contamination == 0:
+        return f"{share}, beyond what about 1% of new rows like these exceed."
+    if detector.contamination != "auto":
+        return f"{share}, as set by --contamination."
+    if len(getattr(detector, "label_rows_", ())):
+        return f"{share}, judged with the labels."
+    if not n_outliers:
+        return f"{share}: no loss is far from the others."
+    if stands_apart(scores, detector.offset_):
+        return f"{share}: the gap to the others is over {APART:g} times the usual."
+    n_extreme = min(_n_extreme(results.losses), n_outliers)
+    rest = n_outliers - n_extreme
+    far = f"more than {CERTAIN:g} interquartile ranges above the median loss"
+    if not rest:
+        return f"{share}, {far}."
+    some, others = "", "it" if n_outliers == 1 else "them"
+    if n_extreme:
+        some, others = f", {n_extreme:,} of them {far}", f"the other {rest:,}"
+    return (
+        f"{share}{some}; no gap sets {others} apart, so their number is a convention."
+    )
+
+
+def _n_extreme(losses):
+    """Count the losses that are outliers whatever the others are."""
+    lower, median, upper = np.quantile(losses / 4, [0.25, 0.5, 0.75])
+    return int((losses / 4 > median + CERTAIN * (upper - lower)).sum())
+
+
+# The report -----------------------------------------------------------------------
+
+
+def import_report():
+    """Return ``skim.report.write_report``, or raise if jinja2 is missing."""
+    import jinja2  # noqa: F401
+
+    from skim.report import write_report
+
+    return write_report
+
+
+def make_report(model, results, draft, reporter, *, source, path=None):
+    """Write the HTML report."""
+    numbers, *names = results.names(range(len(results.table))).values()
+    ids = [" / ".join(row) for row in zip(*names, strict=True)] or numbers
+    if len(set(ids)) < len(ids):
+        ids = [f"{name} (row {row})" for name, row in zip(ids, numbers, strict=True)]
+    name = "standard input" if source == "-" else Path(source).name
+    with reporter.step("Writing the report"), writing(path or draft):
+        import_report()(model, results.table, draft, source=name, ids=ids)

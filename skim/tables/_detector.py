@@ -17,6 +17,7 @@ from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
 from skim._model._networks import VAEConfig
 from skim._model._threshold import offset_of
 from skim._utils import import_pandas
+from skim.tables._drift import summarise
 from skim.tables._encoder import TableEncoder
 from skim.tables._reasons import table_reasons
 from skim.tables._table_model import CHUNK, fit_model
@@ -81,6 +82,10 @@ class TableDetector(ThresholdMixin, BaseEstimator):
 
     training_scores_ : ndarray of shape (n_samples,)
         Scores of the training data.
+
+    training_summary_ : dict
+        What each column of the training data looked like, with which `skim score`
+        compares new tables.
 
     encoder_ : TableEncoder
         The fitted encoder of the columns; its `decisions_` say how each is treated.
@@ -209,6 +214,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         self.model_, self.offset_ = model, offset
         self.training_scores_, self.held_out_scores_ = scores, held_out
         self.is_ordinary_ = is_ordinary
+        self.training_summary_ = summarise(model.encoder, frame, by)
         return self
 
     @property

@@ -29,6 +29,7 @@ EXTREME = 0.5  # of the most extreme or rarest cell, where it does not
 ERRORS = ("sign", "code", "unreadable", "misspelling", "order", "conflict")
 N_NEAREST, N_NEAREST_CLEAN = 20, 1
 CHUNK = 20_000  # rows judged at a time
+ALL = "\0all"  # the key of all rows among groups
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Groups:
     Attributes
     ----------
     center, spread : dict of str to ndarray of shape (p,)
-        By group; the key None stands for all rows, and for new groups.
+        By group; the key `ALL` stands for all rows, and for new groups.
     """
 
     center: dict
@@ -109,24 +110,24 @@ class Groups:
         spreads = _shrunk(spreads, usual, known, 1.5)
         whole = _center(numbers)
         centers = _shrunk(centers, whole, sizes, 1.5 * np.exp(2 * spreads))
-        center = {None: whole} | dict(zip(rows, centers, strict=True))
-        spread = {None: np.exp(usual)} | dict(zip(rows, np.exp(spreads), strict=True))
+        center = {ALL: whole} | dict(zip(rows, centers, strict=True))
+        spread = {ALL: np.exp(usual)} | dict(zip(rows, np.exp(spreads), strict=True))
         return cls(center, spread)
 
     def adjust(self, numbers, groups):
         """Return numbers as if all groups had the same location and scale."""
         center, spread = self.of_rows(groups)
-        return (numbers - center) / spread * self.spread[None] + self.center[None]
+        return (numbers - center) / spread * self.spread[ALL] + self.center[ALL]
 
     def restore(self, value, j, group):
         """Return what an adjusted number is within a group."""
-        group = group if group in self.center else None
-        z = (value - self.center[None][j]) / self.spread[None][j]
+        group = group if group in self.center else ALL
+        z = (value - self.center[ALL][j]) / self.spread[ALL][j]
         return z * self.spread[group][j] + self.center[group][j]
 
     def of_rows(self, groups):
         """Return the location and scale of each row, of shape (n, p)."""
-        names = [g if g in self.center else None for g in groups]
+        names = [g if g in self.center else ALL for g in groups]
         return tuple(
             np.array([by[name] for name in names]) for by in (self.center, self.spread)
         )

@@ -29,8 +29,8 @@ def path(tmp_path):
     return tmp_path / "labels.csv"
 
 
-def by_id(path, table, **options):
-    return find_labels(path, table, ["order"], ids=[], source="orders.csv", **options)
+def by_id(path, table):
+    return find_labels(path, table, ["order"], ids=[], source="orders.csv")
 
 
 def by_number(path, table):
@@ -154,6 +154,14 @@ def test_numbers_can_be_written_by_hand(path, table):
     labels.answer(0, 1)
     assert re.search(r"^1,1,[a-p]{8},", path.read_text(), flags=re.MULTILINE)
     assert by_number(path, table).values[5] == 0
+
+
+@pytest.mark.parametrize("number", ["0", "7", "many", ""])
+def test_numbers_that_no_row_has_are_refused(path, table, number):
+    path.write_text(f"row,label\n2,1\n{number},1\n")
+    message = rf"row '{number}' \(line 3\), but .* numbered from 1 to 6"
+    with pytest.raises(ValueError, match=message):
+        by_number(path, table)
 
 
 def test_columns_of_the_same_name_are_told_apart(path, table):

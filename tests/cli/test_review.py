@@ -1,25 +1,13 @@
 """Reviewing rows, and detecting with the labels."""
 
-import threading
-import time
+import io
 
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
-import skops.io
-from sklearn.pipeline import make_pipeline
 
-import skim
-from skim import ALTBIDetector, IMBoostDetector
-from skim.cli import _work
-from skim.cli._labels import Labels
-from skim.cli._model_file import TRUSTED, load_model, save_model
-from skim.cli._refits import EVERY, Refits
-from skim.tables import TableEncoder
-from tests.cli.test_cli import assert_refused, run
-
-EPOCHS = 5
+from skim import IMBoostDetector, TableDetector
+from tests.cli.conftest import assert_refused, quick_detector, run
 
 
 @pytest.fixture(scope="module")
@@ -40,22 +28,10 @@ def orders():
 
 
 @pytest.fixture
-def folder(orders, tmp_path, monkeypatch):
-    """A folder with the table; fits are short."""
+def folder(orders, tmp_path):
+    """A folder with the table."""
     orders.to_csv(tmp_path / "orders.csv", index=False)
-    new_model = _work.new_model
-    monkeypatch.setattr(
-        _work,
-        "new_model",
-        lambda *args, **kwargs: shortened(new_model(*args, **kwargs)),
-    )
     return tmp_path
-
-
-def shortened(model):
-    """Return a model with fewer epochs, of the detector or of the one it has."""
-    inner = "detector__" if isinstance(model[-1], IMBoostDetector) else ""
-    return model.set_params(**{f"detector__{inner}epochs": EPOCHS})
 
 
 def review(folder, answers, *options):
@@ -91,7 +67,6 @@ def test_every_answer_is_kept(folder):
     first, second, third, fourth, again, then, last = asked(result)
     assert len({first, second, third, fourth}) == 4
     assert again == third
-    # A fit to three labels may have finished since, and prefer another row.
     assert len({first, second, third, then, last}) == 5
     expected = {first: 1, second: 0, third: 1, then: 0}
     assert labels_in(folder).to_dict() == expected
@@ -143,63 +118,6 @@ def test_a_review_ends_when_all_rows_were_seen(folder, orders):
     assert "4 answers and 1 skipped" in result.stdout
 
 
-def test_the_changes_are_those_between_two_fits(folder, orders):
-    truth = (orders.index >= 70).astype(int)
-    before = pd.read_csv(_detected(folder, "before.csv"))
-    answers = asked(review(folder, ["s"] * 12))[:12]
-    (folder / "labels.csv").unlink()
-    said = ["ny"[truth[int(name[-2:])]] for name in answers]
-    result = review(folder, said)
-    after = pd.read_csv(_detected(folder, "after.csv", "--labels"))
-    is_new = (after["outlier"] == 1) & (before["outlier"] == 0)
-    is_gone = (after["outlier"] == 0) & (before["outlier"] == 1)
-    plural = "rows are" if is_new.sum() != 1 else "row is"
-    assert f"{is_new.sum()} {plural} newly flagged, {is_gone.sum()} no" in result.stdout
-    lines = result.stdout.splitlines()
-    header = next(i for i, line in enumerate(lines) if line.startswith("now "))
-    shown = [line.split()[:3] for line in lines[header + 1 : header + 11]]
-    ranks = before["loss"].rank(ascending=False, method="first").astype(int)
-    order = after["loss"].sort_values(ascending=False, kind="stable").index[:10]
-    assert shown == [
-        [str(k + 1), str(ranks[i]), str(i + 1)] for k, i in enumerate(order)
-    ]
-    labels = labels_in(folder)
-    flags = after.set_index("order")["outlier"]
-    agreed = (labels == flags[labels.index]).sum()
-    assert f"agrees with {agreed} of {len(labels)} labels" in result.stdout
-
-
-def _detected(folder, name, *labels):
-    labels = [*labels, folder / "labels.csv"] if labels else []
-    result = detect(folder, "-o", folder / name, *labels)
-    assert result.exit_code == 0, result.stderr
-    return folder / name
-
-
-def test_answers_do_not_wait_for_a_fit(folder, monkeypatch):
-    """The first fit with labels cannot finish before seven questions are answered."""
-    finished = threading.Event()
-    n_answered = 0
-    answer, fit = Labels.answer, Refits._fit
-
-    def counting(self, row, label):
-        nonlocal n_answered
-        answer(self, row, label)
-        n_answered += 1
-        if n_answered == 7:
-            finished.set()
-
-    def waiting(self, labels):
-        assert finished.wait(60)
-        return fit(self, labels)
-
-    monkeypatch.setattr(Labels, "answer", counting)
-    monkeypatch.setattr(Refits, "_fit", waiting)
-    result = review(folder, ["y", "n"] * 4)
-    assert "failed" not in result.stderr
-    assert len(labels_in(folder)) == 8
-
-
 def test_a_fit_that_fails_loses_no_answer(folder, monkeypatch):
     fit = IMBoostDetector.fit
 
@@ -216,31 +134,45 @@ def test_a_fit_that_fails_loses_no_answer(folder, monkeypatch):
     assert "0 rows are newly flagged, 0 no longer" in result.stdout
 
 
-def test_fits_follow_the_labels(orders):
-    features = TableEncoder().fit_transform(orders)
-    base = ALTBIDetector(epochs=EPOCHS, random_state=0)
-    detector = IMBoostDetector(base, random_state=0).fit(features)
-    labels = np.full(80, np.nan)
-    with Refits(detector, features) as refits:
-        labels[: EVERY - 1] = 0
-        refits.offer(labels)
-        assert refits._running is None
-        labels[79] = 1
-        refits.offer(labels)
-        while refits.newest is detector:
-            refits.collect()
-            time.sleep(0.01)
-        np.testing.assert_equal(refits.newest.labels_, labels)
-        assert detector.labels_ is None
-        labels[78] = 1
-        refits.finish(labels)
-        alone = IMBoostDetector(base, random_state=0)
-        alone.fit(features, labels=labels)
-        np.testing.assert_array_equal(
-            refits.newest.training_scores_, alone.training_scores_
-        )
-        refits.finish(np.full(80, np.nan))
-        assert refits.newest is detector
+def test_the_changes_are_those_between_two_detections(folder):
+    first = review(folder, ["y", "n", "n", "y", "n", "y"])
+    labels = (folder / "labels.csv").read_text()
+    (folder / "labels.csv").unlink()
+    assert asked(review(folder, ["y", "n", "n", "y", "n", "y"])) == asked(first)
+    (folder / "labels.csv").write_text(labels)
+    before, after = (
+        pd.read_csv(io.StringIO(detect(folder, *options).stdout))["outlier"] == 1
+        for options in ([], ["--labels", folder / "labels.csv"])
+    )
+    n_new, n_gone = (after & ~before).sum(), (before & ~after).sum()
+    plural = "rows are" if n_new != 1 else "row is"
+    assert f"{n_new} {plural} newly flagged, {n_gone} no longer" in first.stdout
+    rows = [int(name[-2:]) for name in labels_in(folder).index]
+    agreed = (labels_in(folder).to_numpy() == after[rows]).sum()
+    assert f"agrees with {agreed} of 6 labels" in first.stdout
+
+
+def test_networks_are_trained_once(folder, monkeypatch):
+    n_fits, fit = 0, TableDetector.fit
+
+    def counting(self, X, y=None):
+        nonlocal n_fits
+        n_fits += 1
+        return fit(self, X, y)
+
+    monkeypatch.setattr(TableDetector, "fit", counting)
+    review(folder, ["y", "n"] * 4)
+    assert n_fits == 1
+
+
+def test_a_second_identifier_that_is_none_does_no_harm(folder, orders):
+    customers = [f"customer-{i // 2:04d}" for i in range(80)]
+    orders.assign(customer_id=customers).to_csv(folder / "orders.csv", index=False)
+    review(folder, ["y", "n"])
+    header = (folder / "labels.csv").read_text().splitlines()[0]
+    assert header == "order,label,answered"
+    result = detect(folder, "--labels", folder / "labels.csv")
+    assert "2 labels (1 outlier, 1 inlier)" in result.stderr
 
 
 def test_a_changed_table_is_refused(folder, orders):
@@ -280,24 +212,18 @@ def labelled(folder):
 def test_detect_learns_from_labels(labelled, orders):
     result = detect(
         *(labelled, "--labels", labelled / "labels.csv", "-o", labelled / "found.csv"),
-        *("--save", labelled / "model.skops", "--report", labelled / "report.html"),
+        *("--save", labelled / "model.skops"),
     )
     assert "8 labels (2 outliers, 6 inliers)" in result.stderr
     assert "The threshold agrees with" in result.stderr
-    assert "labelled outlier" in (labelled / "report.html").read_text("utf-8")
     found = pd.read_csv(labelled / "found.csv")
     labels = np.full(80, np.nan)
     labels[[0, 10, 20, 30, 40, 50]] = 0
     labels[[70, 75]] = 1
-    with sklearn.config_context(enable_metadata_routing=True):
-        base = ALTBIDetector(epochs=EPOCHS, random_state=0)
-        detector = IMBoostDetector(base, random_state=0)
-        detector.set_fit_request(labels=True)
-        model = make_pipeline(TableEncoder(), detector).fit(orders, labels=labels)
-    np.testing.assert_allclose(found["loss"], -model.score_samples(orders), atol=1e-6)
-    without = skim.ALTBIDetector(epochs=EPOCHS, random_state=0)
-    without.fit(model[0].transform(orders))
-    assert not np.allclose(without.training_scores_, model[-1].training_scores_)
+    table = TableDetector(quick_detector(), random_state=0)
+    model = IMBoostDetector(table, random_state=0).fit(orders, labels=labels)
+    np.testing.assert_allclose(found["loss"], -model.training_scores_, atol=1e-4)
+    assert not np.allclose(table.fit(orders).training_scores_, model.training_scores_)
     again = run(
         *("score", labelled / "orders.csv", "--model", labelled / "model.skops"),
         *("-o", labelled / "again.csv"),
@@ -321,14 +247,12 @@ def test_labels_that_make_no_sense_are_refused(labelled, line, words):
     assert_refused(detect(labelled, "--labels", path, "--quiet"), *words)
 
 
-def test_labels_need_the_right_detector_and_something_in_them(labelled):
+def test_labels_need_a_file_and_something_in_them(labelled):
     labels = ["--labels", labelled / "labels.csv"]
-    result = detect(labelled, *labels, "--detector", "odim")
-    assert result.exit_code == 2
-    assert "--labels needs --detector altbi" in result.stderr
     result = detect(labelled, *labels, "-o", f"{labelled / 'parts'}/")
-    assert result.exit_code == 2
-    assert "--labels needs a file" in result.stderr
+    assert_refused(result, "--labels does not go with a folder", code=2)
+    result = detect(labelled, *labels, "--contamination", 0)
+    assert_refused(result, "--labels does not go with --contamination 0", code=2)
     (labelled / "labels.csv").write_text("order,label\norder 01,\n")
     assert_refused(detect(labelled, *labels, "-q"), "no labels", "skim review")
     (labelled / "labels.csv").unlink()
@@ -362,18 +286,3 @@ def test_a_known_inlier_is_not_flagged(labelled):
     after = pd.read_csv(labelled / "found.csv").set_index("order")
     assert after.loc[flagged.iloc[0], "outlier"] == 0
     assert len(flagged) / 1.2 - 1 <= after["outlier"].sum() <= len(flagged)
-
-
-def test_models_with_labels_are_saved_and_loaded(orders, tmp_path):
-    labels = np.r_[np.zeros(70), np.ones(10)]
-    encoder = TableEncoder().fit(orders)
-    features = encoder.transform(orders)
-    detector = IMBoostDetector(ALTBIDetector(epochs=1), random_state=0).fit(
-        features, labels=labels
-    )
-    path = tmp_path / "model.skops"
-    save_model(make_pipeline(encoder, detector), path)
-    assert set(skops.io.get_untrusted_types(file=path)) <= set(TRUSTED)
-    (_, loaded), _, _ = load_model(path)
-    expected = detector.score_samples(features)
-    np.testing.assert_array_equal(loaded.score_samples(features), expected)

@@ -63,11 +63,8 @@ def read_all(terminal, parts):
             parts.append(part)
 
 
-QUICK = ["--detector", "im-autoencoder"]
-
-
 def test_the_strangest_rows_are_shown_with_their_cells_marked(on_terminal, table):
-    raw, messages = on_terminal("detect", table, *QUICK)
+    raw, messages = on_terminal("detect", table)
     shown = STYLES.sub("", raw)
     header, first, *_ = shown.splitlines()
     names = "row station loss outlier wind_speed gusts sky humidity reasons"
@@ -85,13 +82,13 @@ def test_control_characters_in_the_data_do_not_reach_the_terminal(
 ):
     path = tmp_path / "weather.csv"
     path.write_text(table.read_text().replace("cloudy", "\x1b[2Jpink", 1))
-    raw, _ = on_terminal("detect", path, *QUICK)
+    raw, _ = on_terminal("detect", path)
     assert "pink" in raw
     assert "\x1b[2J" not in raw
 
 
 def test_only_reasons_are_shown_where_there_is_no_room(on_terminal, table):
-    raw, _ = on_terminal("detect", table, *QUICK, "--top", 3, columns=70)
+    raw, _ = on_terminal("detect", table, "--top", 3, columns=70)
     shown = STYLES.sub("", raw)
     header, first, *_ = shown.splitlines()
     assert header.split() == ["row", "station", "loss", "outlier", "reasons"]
@@ -104,7 +101,7 @@ def test_a_file_holds_all_rows_and_the_terminal_the_strangest(
     on_terminal, table, tmp_path
 ):
     path = tmp_path / "found.csv"
-    raw, messages = on_terminal("detect", table, *QUICK, "-o", path)
+    raw, messages = on_terminal("detect", table, "-o", path)
     assert len(pd.read_csv(path)) == 300
     shown = STYLES.sub("", raw)
     assert len(re.findall(r"^ *\d+  station \d", shown, flags=re.MULTILINE)) == 10
@@ -112,12 +109,12 @@ def test_a_file_holds_all_rows_and_the_terminal_the_strangest(
     flat = " ".join(shown.split())
     assert reasons["station 041"] in flat
     assert f"Wrote {path}" in messages
-    again, messages = on_terminal("detect", table, *QUICK, "-o", path, "--quiet")
+    again, messages = on_terminal("detect", table, "-o", path, "--quiet")
     assert again == messages == ""
 
 
 def test_a_dash_writes_csv_even_to_a_terminal(on_terminal, table):
-    shown, _ = on_terminal("detect", table, *QUICK, "-o", "-", "--top", 2, "-q")
+    shown, _ = on_terminal("detect", table, "-o", "-", "--top", 2, "-q")
     header, first, _ = shown.splitlines()
     assert header == "row,station,loss,probability,outlier,reasons"
     assert first.startswith('42,"station 041",')
@@ -125,9 +122,20 @@ def test_a_dash_writes_csv_even_to_a_terminal(on_terminal, table):
 
 def test_new_rows_are_shown_as_well(on_terminal, table, tmp_path):
     save = ["--save", tmp_path / "model.skops", "-o", os.devnull, "--quiet"]
-    on_terminal("detect", table, *QUICK, *save)
+    on_terminal("detect", table, *save)
     model = ["--model", tmp_path / "model.skops", "--top", 1]
     raw, messages = on_terminal("score", table, *model)
     assert "station 041" in raw
     assert "1048*" in raw
     assert "by the threshold of the training data" in messages
+
+
+def test_rows_with_the_same_cause_are_one_entry(on_terminal, table, tmp_path):
+    weather = pd.read_csv(table)
+    weather.loc[[3, 90, 150, 200, 210, 220], "sky"] = "clera"
+    weather.to_csv(tmp_path / "weather.csv", index=False)
+    raw, messages = on_terminal("detect", tmp_path / "weather.csv", columns=200)
+    (entry,) = re.findall(r"6 rows: (.*) \(rows ([\d, ]+), …\)", STYLES.sub("", raw))
+    assert "clera" in entry[0]
+    assert set(entry[1].split(", ")) < {"4", "91", "151", "201", "211", "221"}
+    assert "Rows with the same cause are one entry; --output has them all." in messages

@@ -1,0 +1,148 @@
+"""Whether a new table, as a whole, differs from the training data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skim.tables._columns import is_missing, to_numbers
+from skim.tables._text import to_text
+
+N_ROWS = 2_000  # of a table that count: more would find differences without meaning
+MAX_LEVELS = 2_000  # of a column that is compared
+MIN_EXPECTED = 5.0  # rows of a level, to be compared by itself
+ALPHA = 0.01  # probability of a false alarm, over all columns of a table
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What a column of the training data looked like.
+
+    Attributes
+    ----------
+    n_rows, n_missing : int
+    values : ndarray of shape (n_values,)
+        A sorted sample of a column of numbers; empty for levels.
+    levels : dict of str to int
+        How many rows have each level; empty for numbers.
+    """
+
+    n_rows: int
+    n_missing: int
+    values: np.ndarray
+    levels: dict
+
+
+def summarise(encoder, table, by=None):
+    """Summarise the columns of a table that can be compared with later ones.
+
+    These are numbers and levels; dates are expected to move.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Fitted.
+    table : DataFrame
+    by : str, default=None
+        A column of groups.
+
+    Returns
+    -------
+    summaries : dict of str to ColumnSummary
+    """
+    parsed, summaries = encoder.parse(table), {}
+    treated = {d.column: d.treatment for d in encoder.decisions_} | {by: "group"}
+    for name in table.columns:
+        kind, n_missing = treated.get(name), int(is_missing(table[name]).sum())
+        values, levels = np.empty(0), {}
+        if kind == "number":
+            values = to_numbers(parsed[name])
+            values = np.sort(_sample(values[np.isfinite(values)]))
+        elif kind in ("category", "frequency", "group"):
+            levels = to_text(table[name]).value_counts().to_dict()
+        if len(values) or 0 < len(levels) <= MAX_LEVELS or kind == "group":
+            found = ColumnSummary(len(table), n_missing, values, levels)
+            summaries[name] = found
+    return summaries
+
+
+def compare(before, after, describe):
+    """Say which columns differ from the training data.
+
+    Numbers are compared by the two-sample Kolmogorov-Smirnov test, levels and shares
+    of missing cells by the chi-square test, with a Bonferroni correction.
+
+    Parameters
+    ----------
+    before, after : dict of str to ColumnSummary
+        Of the training data and of the new table.
+    describe : callable
+        Returns a number as text, given the column and the number.
+
+    Returns
+    -------
+    differences : list of str
+        A phrase for each difference, the least likely one to arise by chance first.
+    """
+    found = []
+    for name in before.keys() & after.keys():
+        old, new = before[name], after[name]
+        gaps = [(s.n_missing, s.n_rows - s.n_missing) for s in (old, new)]
+        usual, share = (f"{s.n_missing / s.n_rows:.1%}" for s in (old, new))
+        found.append((_chi_square(*gaps), f"{name} is missing in {share} ({usual})"))
+        if len(old.values) and len(new.values):
+            ranges = [
+                " to ".join(
+                    describe(name, q) for q in np.quantile(s.values, [0.05, 0.95])
+                )
+                for s in (new, old)
+            ]
+            phrase = f"nine of ten values of {name} are {ranges[0]} ({ranges[1]})"
+            found.append((_kolmogorov_smirnov(old.values, new.values), phrase))
+        elif old.levels and new.levels:
+            found.append(_compare_levels(name, old.levels, new.levels))
+    found.sort()
+    return [phrase for p, phrase in found if p * len(found) < ALPHA]
+
+
+def _compare_levels(name, old, new):
+    levels = list(old | new)
+    counts = np.array([[own.get(level, 0) for level in levels] for own in (old, new)])
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    j = np.abs(shares[1] - shares[0]).argmax()
+    phrase = f"{name} is {levels[j]} in {shares[1, j]:.1%} ({shares[0, j]:.1%})"
+    return _chi_square(*counts), phrase
+
+
+def _kolmogorov_smirnov(old, new):
+    from scipy.special import kolmogorov
+
+    places = np.concatenate([old, new])
+    steps = (
+        np.searchsorted(own, places, side="right") / len(own) for own in (old, new)
+    )
+    distance = np.abs(np.subtract(*steps)).max()
+    return kolmogorov(distance * np.sqrt(len(old) * len(new) / (len(old) + len(new))))
+
+
+def _chi_square(old, new):
+    from scipy.special import chdtrc
+
+    counts = np.array([old, new], dtype=np.float64)
+    counts *= np.minimum(1, N_ROWS / counts.sum(axis=1, keepdims=True))
+    totals, columns = counts.sum(axis=1, keepdims=True), counts.sum(axis=0)
+    is_rare = columns * totals.min() / totals.sum() < MIN_EXPECTED
+    counts = np.c_[counts[:, ~is_rare], counts[:, is_rare].sum(axis=1)]
+    expected = counts.sum(axis=0) * totals / totals.sum()
+    enough = expected.min(axis=0) >= MIN_EXPECTED
+    if enough.sum() < 2:
+        return 1.0
+    squares = (counts - expected)[:, enough] ** 2 / expected[:, enough]
+    return chdtrc(enough.sum() - 1, squares.sum())
+
+
+def _sample(values):
+    if len(values) <= N_ROWS:
+        return values
+    return np.random.default_rng(0).choice(values, N_ROWS, replace=False)

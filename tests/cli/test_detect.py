@@ -1,0 +1,539 @@
+"""``skim detect``: results, options, and what is refused."""
+
+import inspect
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+
+import skim
+from skim import TableDetector
+from skim.cli import _app, _work
+from tests.cli.conftest import (
+    EXPENSIVE,
+    STRANGE,
+    assert_refused,
+    notes,
+    quick_detector,
+    run,
+    run_process,
+)
+
+HEADER = "row,name,loss,probability,outlier,reasons"
+
+
+def detected(*arguments):
+    result = run("detect", *arguments, "--quiet")
+    assert result.exit_code == 0, result.stderr
+    return pd.read_csv(io.StringIO(result.stdout))
+
+
+def test_the_output_has_the_rows_of_the_table_in_order(folder, orders):
+    found = pd.read_csv(folder / "found.csv")
+    assert list(found.columns) == HEADER.split(",")
+    assert found["row"].tolist() == list(range(1, len(orders) + 1))
+    assert found["name"].tolist() == orders["name"].tolist()
+    assert ((found["probability"] > 0.5) == (found["outlier"] == 1)).all()
+    assert set(found["loss"].nlargest(2).index) == {STRANGE, EXPENSIVE}
+    reasons = found["reasons"].fillna("")
+    assert re.match(r"country XX \(expected (DE|FR)", reasons[STRANGE])
+    expected = r"price 900 \(expected [345]\d(\.\d+)? to [56]\d(\.\d+)?\)"
+    assert re.match(expected, reasons[EXPENSIVE])
+    assert "label" not in " ".join(reasons)
+
+
+def test_the_output_agrees_with_the_python_interface(folder, orders):
+    found = pd.read_csv(folder / "found.csv", keep_default_na=False)
+    model = TableDetector(quick_detector(), drop=["label"], random_state=0).fit(orders)
+    np.testing.assert_allclose(found["loss"], -model.training_scores_, atol=1e-4)
+    chances = model.outlier_probability(orders)
+    np.testing.assert_allclose(found["probability"], chances, atol=1e-6)
+    np.testing.assert_array_equal(found["outlier"] == 1, model.predict(orders) == -1)
+    flagged = found[found["outlier"] == 1]
+    reasons = model.reasons(orders.loc[flagged.index])
+    for row, own in reasons.groupby("row"):
+        text = flagged["reasons"][row]
+        assert text.count(";") == len(own) - 1
+        for line in own.itertuples():
+            assert line.column in text
+            assert line.value in text
+
+
+def test_decisions_and_progress_go_to_standard_error(folder):
+    log = (folder / "log.txt").read_text()
+    for words in ("120 rows, 5 columns", "all different", "as requested", "3 levels"):
+        assert words in log
+    assert f"Wrote {folder / 'found.csv'}" in " ".join(log.split("\n"))
+
+
+def test_the_result_depends_on_neither_threads_nor_how_rows_are_named(folder):
+    expected = (folder / "found.csv").read_text()
+    arguments = ["detect", folder / "orders.csv", "--drop", "label", "--quiet"]
+    for options in (["--jobs", 1], ["--id", "name"]):
+        again = run(*arguments, *options)
+        assert again.stderr == ""
+        assert again.stdout == expected
+
+
+def test_top_writes_the_most_unusual_rows_in_order(folder, tmp_path):
+    path = tmp_path / "top.parquet"
+    result = run(
+        *("detect", folder / "orders.csv", "--output", path, "--top", 3),
+        *("--drop", "label", "--drop", "name", "--reasons", 1, "--contamination", 0.1),
+    )
+    assert "12 of 120 rows (10.0%) are outliers, as set by --" in result.stderr
+    found = pd.read_parquet(path)
+    assert list(found.columns) == ["row", "loss", "probability", "outlier", "reasons"]
+    assert set(found["row"][:2]) == {STRANGE + 1, EXPENSIVE + 1}
+    assert found["loss"].is_monotonic_decreasing
+    assert len(found) == 3
+    assert found["outlier"].tolist() == [1, 1, 1]
+    assert not found["reasons"].str.contains(";").any()
+    without = detected(folder / "orders.csv", "--reasons", 0)
+    assert without["reasons"].isna().all()
+
+
+def test_decisions_can_be_overridden_and_names_do_not_collide(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"loss": [1, 2] * 20, "[b]kind": [1, 2, 3, 4] * 10})
+    table["row"] = table["x"] = rng.normal(size=40)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    options = ["--id", "loss", "--id", "row", "--categorical", "[b]kind"]
+    result = run("detect", tmp_path / "t.csv", *options)
+    assert result.exit_code == 0
+    header = result.stdout.splitlines()[0]
+    assert header == "skim_row,loss,row,skim_loss,probability,outlier,reasons"
+    assert re.search(r"\[b\]kind +frequency +4 levels", result.stderr)
+
+
+def test_rows_are_named_by_a_column_that_stays_a_feature(folder):
+    arguments = [folder / "orders.csv", "--drop", "label", "--id", "country"]
+    plain = pd.read_csv(folder / "found.csv")
+    named = detected(*arguments)
+    assert list(named.columns[:3]) == ["row", "country", "loss"]
+    assert named["loss"].tolist() == plain["loss"].tolist()
+    dropped = detected(*arguments, "--drop", "country")
+    assert dropped["country"].tolist() == named["country"].tolist()
+    assert not dropped["reasons"].str.contains("country", na=False).any()
+
+
+def test_clean_data_is_learned_as_it_is(folder, orders):
+    result = run("detect", folder / "orders.csv", "--contamination", 0)
+    assert "beyond what about 1% of new rows like these exceed." in result.stderr
+    model = TableDetector(quick_detector(), contamination=0.0, random_state=0)
+    found = pd.read_csv(io.StringIO(result.stdout))
+    losses = -model.fit(orders).training_scores_
+    np.testing.assert_allclose(found["loss"], losses, atol=1e-4)
+
+
+def test_numbers_are_judged_within_groups(tmp_path):
+    """One store sells a fifth of what it usually does, which is much for another."""
+    rng = np.random.default_rng(0)
+    stores = np.repeat(["north", "south"], 150)
+    usual = np.where(stores == "north", 5000, 1000)
+    sales = pd.DataFrame({"store": stores, "sales": usual * rng.normal(1, 0.1, 300)})
+    sales["staff"] = rng.integers(4, 9, 300)
+    sales.loc[40, "sales"] *= 0.2
+    path, model = tmp_path / "sales.csv", tmp_path / "m.skops"
+    sales.round(0).to_csv(path, index=False)
+    found = detected(path, "--by", "store", "--save", model)
+    assert found["loss"].idxmax() == 40
+    assert found["reasons"][40].startswith("sales ")
+    assert detected(path)["loss"].rank(ascending=False)[40] > 10
+    assert_refused(run("detect", path, "-q", "--by", "shop"), "--by names an unknown")
+    sales.loc[3:5, "store"] = "east"
+    sales.to_csv(path, index=False)
+    result = run("score", path, "--model", model)
+    assert notes(result) == [
+        "Note: There are new groups in 'store', judged by the whole table: 'east' "
+        "(row 4), in 3 rows."
+    ]
+
+
+def test_from_pipe_to_pipe():
+    numbers = np.random.default_rng(0).normal(size=(40, 3))
+    table = "a,b,c\n" + "\n".join(",".join(map(str, row)) for row in numbers)
+    command = f"{sys.executable} -m skim detect - | head -n 1"
+    result = subprocess.run(
+        command, shell=True, capture_output=True, check=True, input=table.encode()
+    )
+    assert result.stdout == b"row,loss,probability,outlier,reasons\n"
+    assert b"Reading" in result.stderr
+    assert b"Traceback" not in result.stderr
+
+
+def test_pipes_carry_every_format(orders, tmp_path):
+    orders.to_parquet(tmp_path / "t.parquet")
+    orders.to_feather(tmp_path / "t.feather")
+    orders.to_json(tmp_path / "t.jsonl", orient="records", lines=True)
+    np.save(tmp_path / "t.npy", orders[["price", "weight"]].to_numpy())
+    for name in ("t.parquet", "t.feather", "t.jsonl", "t.npy"):
+        data = (tmp_path / name).read_bytes()
+        result = run("detect", "-", "--top", 1, "-q", input=data)
+        assert result.exit_code == 0, name
+        assert len(result.stdout.splitlines()) == 2
+
+
+# Reading -------------------------------------------------------------------------
+
+
+def test_text_files_are_read_as_told(orders, folder, tmp_path):
+    text = orders.to_csv(index=False, sep="^")
+    text = f"exported today\n\n# by a machine\n{text}too^few\n"
+    (tmp_path / "t.csv").write_bytes(text.encode("utf-16"))
+    how = ["skip-rows=2", "comment=#", "delimiter=^", "encoding=utf-16"]
+    how = [word for text in [*how, "skip_bad_lines"] for word in ("--read", text)]
+    result = run("detect", tmp_path / "t.csv", *how, "--drop", "label")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == (folder / "found.csv").read_text()
+    (note,) = notes(result)
+    assert "line" in note
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("skiprows=2", "--read does not know 'skiprows'; did you mean skip_rows?"),
+        ("colour=red", "--read does not know 'colour'; use skip_rows, comment, "),
+        ("skip_rows=two", "--read skip_rows needs a number of lines, not 'two'."),
+        ("dates=year-first", "needs day-first, month-first or auto, not 'year-first'"),
+        ("skip_bad_lines=perhaps", "needs yes or no, not 'perhaps'"),
+    ],
+)
+def test_ways_to_read_that_do_not_exist_are_refused(text, message):
+    assert_refused(run("detect", "t.csv", "--read", text), message, code=2)
+
+
+def test_the_order_of_day_and_month_is_noted_or_given(tmp_path):
+    rng = np.random.default_rng(0)
+    days, months = rng.integers(1, 13, (2, 200))
+    dates = [f"{a:02d}/{b:02d}/2024" for a, b in zip(days, months, strict=True)]
+    table = pd.DataFrame({"paid": dates, "x": rng.normal(size=200)})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    arguments = ["detect", tmp_path / "t.csv", "--top", 1]
+    (note,) = notes(run(*arguments))
+    assert "'paid'" in note
+    for order in ("day-first", "month-first"):
+        result = run(*arguments, "--read", f"dates={order}")
+        assert result.exit_code == 0
+        assert notes(result) == []
+
+
+def test_advice_of_the_reader_is_given_in_options(orders, tmp_path):
+    countries = orders["country"].replace("FR", "Österreich, südlich")
+    path = tmp_path / "t.csv"
+    orders.assign(country=countries).to_csv(path, index=False, encoding="cp1252")
+    (note,) = notes(run("detect", path, "--top", 1))
+    assert "--read encoding=..." in note
+    path.write_text("exported today\n\na,b\n1,2\n3,4\n", encoding="utf-8")
+    result = run("detect", path, "-q")
+    assert_refused(result, "--read skip_rows=2")
+    assert "(--" not in result.stderr
+
+
+def test_a_sheet_of_a_workbook_is_read(orders, folder, tmp_path):
+    path = tmp_path / "t.xlsx"
+    with pd.ExcelWriter(path) as writer:
+        pd.DataFrame({"a": [1]}).to_excel(writer, sheet_name="notes", index=False)
+        orders.to_excel(writer, sheet_name="orders", index=False)
+    arguments = ["detect", path, "--drop", "label", "-q"]
+    result = run(*arguments, "--read", "sheet=orders")
+    assert result.stdout == (folder / "found.csv").read_text()
+    assert run(*arguments, "--read", "sheet=2").stdout == result.stdout
+    assert_refused(run(*arguments), "has one row")
+    assert_refused(run(*arguments, "--read", "sheet=x"), "has no sheet 'x'")
+
+
+def test_files_are_read_together_but_never_overwritten(orders, folder, tmp_path):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    orders[:50].to_csv(parts / "1.csv.gz", index=False)
+    orders[50:].to_csv(parts / "2.csv.gz", index=False)
+    for source in (parts, parts / "*.gz"):
+        result = run("detect", source, "--drop", "label")
+        assert result.stdout == (folder / "found.csv").read_text()
+        assert notes(result) == [f"Note: Read 2 files of {source}."]
+    (parts / "3.csv").write_text("a\n")
+    for source in (parts, parts / "*"):
+        assert run("detect", source, "-o", parts / "3.csv").exit_code == 2
+    assert (parts / "3.csv").read_text() == "a\n"
+
+
+# The summary ---------------------------------------------------------------------
+
+
+def test_the_share_of_outliers_says_what_it_rests_on(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+
+    def verdict(*options):
+        pd.DataFrame(X, columns=list("abc")).to_csv(tmp_path / "t.csv", index=False)
+        result = run("detect", tmp_path / "t.csv", "--top", 1, *options)
+        (line,) = [line for line in result.stderr.splitlines() if " of 400 " in line]
+        return line
+
+    assert "so their number is a convention." in verdict()
+    by_hand = verdict("--contamination", "0.2")
+    assert by_hand == "80 of 400 rows (20.0%) are outliers, as set by --contamination."
+
+
+@pytest.mark.parametrize(
+    ("heaviness", "n_extreme", "rest"),
+    [
+        (0.1, 0, "; no gap sets them apart, so their number is a convention."),
+        (0.1, 2, ", 2 of them more than 10 interquartile ranges above the median "),
+        (1.0, 0, ", more than 10 interquartile ranges above the median loss."),
+    ],
+)
+def test_extreme_rows_are_counted_where_no_gap_shows(heaviness, n_extreme, rest):
+    n, n_outliers = 1000, 10
+    losses = ((np.arange(n) + 0.5) / n) ** -heaviness
+    losses[:n_extreme] += 1000
+    detector = SimpleNamespace(
+        contamination="auto",
+        training_scores_=-losses,
+        offset_=-losses[n_outliers - 1 : n_outliers + 1].mean(),
+    )
+    is_outlier = -losses < detector.offset_
+    results = SimpleNamespace(detector=detector, losses=losses, is_outlier=is_outlier)
+    text = _work.verdict(results, is_training=True)
+    assert text.startswith(f"10 of 1,000 rows (1.0%) are outliers{rest}")
+
+
+def test_duplicates_are_named(orders, tmp_path):
+    twice = orders.assign(volume=np.random.default_rng(1).normal(size=len(orders)))
+    twice.loc[100] = twice.loc[20]
+    twice.loc[100, "price"] += 1
+    twice.loc[60, "name"] = twice.loc[50, "name"]
+    twice.to_csv(tmp_path / "t.csv", index=False)
+    lines = run("detect", tmp_path / "t.csv", "--id", "name").stderr.splitlines()
+    assert "1 row repeats another but for price: rows 101 and 21." in lines
+    assert "2 rows have the name of another: rows 61 and 51, 101 and 21." in lines
+
+
+def test_the_report_and_the_file_agree(folder, tmp_path, report):
+    path = tmp_path / "report.html"
+    arguments = ["--report", path, "--output", tmp_path / "found.csv", "--quiet"]
+    assert run("detect", folder / "orders.csv", *arguments).exit_code == 0
+    page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    assert "orders.csv" in page.title.string
+    found = pd.read_csv(tmp_path / "found.csv")
+    text = page.get_text()
+    for name in found.loc[found["outlier"] == 1, "name"]:
+        assert name in text
+
+
+# Bad input -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a,b\n1,2\n", "has one row"),
+        (b"a,b\n1,\n1,\n1,\n", "No column can be used"),
+        (b"a,b\n1,2\n3,4,5\n", "line 3"),
+    ],
+)
+def test_bad_tables_are_refused_in_one_sentence(tmp_path, content, words):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    result = run("detect", path, "--quiet", "--output", tmp_path / "out.csv")
+    assert_refused(result, words)
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_bad_paths_and_columns_are_refused_in_one_sentence(folder, tmp_path):
+    assert_refused(run("detect", tmp_path), "is a directory without")
+    assert_refused(run("detect", tmp_path / "*.csv"), "No file matches")
+    assert_refused(run("detect", tmp_path / "no.csv"), "does not exist")
+    for option in ("--drop", "--id"):
+        result = run("detect", folder / "orders.csv", "--quiet", option, "colour")
+        assert_refused(result, f"{option} names an unknown column 'colour'", "price")
+
+
+@pytest.mark.parametrize(
+    "option", ["--output=x.csv", "--save=x.skops", "--report=x.html"]
+)
+def test_unwritable_files_are_found_before_anything_is_read(tmp_path, option):
+    option, _, name = option.partition("=")
+    (tmp_path / name).mkdir()
+    table = tmp_path / "not there.csv"
+    result = run("detect", table, option, tmp_path / "no folder" / name)
+    assert_refused(result, f"{name} cannot be written: ", "does not exist")
+    result = run("detect", table, option, tmp_path / name)
+    assert_refused(result, "is a directory")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write")
+def test_read_only_files_and_folders_are_refused(tmp_path):
+    path = tmp_path / "out.csv"
+    path.touch(0o444)
+    assert_refused(run("detect", "no.csv", "--output", path), "is read-only")
+    tmp_path.chmod(0o555)
+    result = run("detect", "no.csv", "--output", tmp_path / "new.csv")
+    assert_refused(result, "cannot be written: Permission denied")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["detect"], "Missing argument 'TABLE'"),
+        (["detect", "t.csv", "--contamination", "0.7"], "must be in [0, 0.5]"),
+        (["detect", "t.csv", "--top", "0"], "--top"),
+        (["detect", "t.csv", "--seed", "-1"], "--seed"),
+        (["detect", "t.csv", "--output", "out.xlsx"], "must end in .csv or .parquet"),
+        (["detect", "t.csv", "--save", "m.pkl"], "--save must end in .skops"),
+        (["detect", "t.csv", "--report", "r.pdf"], "--report must end in .html"),
+        (["detect", "t.csv", "--output", "t.csv"], "would be overwritten"),
+        (["detect", "t.csv", "--drop", "a", "--categorical", "a"], "choose one"),
+        (["detect", "t.csv", "--jobs", "0"], "must be positive"),
+        (["detect", "t.csv", "--colour"], "No such option: --colour"),
+        (["score", "t.csv"], "--model"),
+        (["score", "t.csv", "--model", "m.csv", "--output", "m.csv"], "overwritten"),
+    ],
+)
+def test_wrong_usage_has_its_own_exit_code(arguments, message):
+    assert_refused(run(*arguments), message, code=2)
+
+
+def test_there_are_few_options():
+    assert len(inspect.signature(_app.detect).parameters) <= 16 + 1
+
+
+def test_a_failure_keeps_the_old_output_and_adds_none(folder, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "out.csv").write_text("old")
+    monkeypatch.setattr("skim.cli._results._writer", fail)
+    files = ["--output", tmp_path / "out.csv", "--save", tmp_path / "model.skops"]
+    result = run("detect", folder / "orders.csv", *files, "--quiet")
+    assert_refused(result, "out.csv cannot be written: No space left on device")
+    assert os.listdir(tmp_path) == ["out.csv"]
+    assert (tmp_path / "out.csv").read_text() == "old"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
+def test_an_interruption_is_quick_and_leaves_nothing_behind(tmp_path, number, code):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "t.npy", rng.normal(size=(100_000, 20)))
+    files = ["--output", tmp_path / "out.csv", "--save", tmp_path / "model.skops"]
+    command = [sys.executable, "-m", "skim", "detect", tmp_path / "t.npy", *files]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while "20 columns" not in process.stderr.readline():
+            assert process.poll() is None
+        assert len(os.listdir(tmp_path)) == 3
+        time.sleep(2)
+        start = time.perf_counter()
+        process.send_signal(number)
+        rest = process.stderr.read()
+    assert time.perf_counter() - start < 5  # a second on an idle machine
+    assert process.returncode == code
+    assert "Traceback" not in rest
+    assert os.listdir(tmp_path) == ["t.npy"]
+
+
+# Nothing raw ---------------------------------------------------------------------
+
+
+def test_names_of_files_and_columns_do_not_steer_the_terminal(orders, tmp_path):
+    nasty = "[red]x\x1b[2J\u202e"
+    path = tmp_path / f"{nasty}.csv"
+    table = orders.rename(columns={"price": f"={nasty}", "country": f"{nasty}c"})
+    table.to_csv(path, index=False)
+    result = run("detect", path, "--output", tmp_path / f"{nasty}out.csv")
+    assert result.exit_code == 0, result.stderr
+    refused = [
+        run("detect", tmp_path / "x[" / f"red]{nasty}no.csv"),
+        run("detect", path, "--drop", f"{nasty}no"),
+        run("detect", path, "--output", f"{nasty}.pdf"),
+        run("detect", path, f"--{nasty}"),
+    ]
+    for text in [result.stderr, *(one.stderr for one in refused)]:
+        assert "[red]x" in text
+        assert not {"\x1b", "\u202e"} & set(text)
+    found = pd.read_csv(tmp_path / f"{nasty}out.csv")
+    assert found["reasons"][EXPENSIVE].startswith("'=[red]x")
+    assert "\x1b" not in found["reasons"][STRANGE]
+
+
+def test_devices_are_written_to_instead_of_replaced(folder):
+    result = run("detect", folder / "orders.csv", "-o", os.devnull, "--top", 2)
+    assert result.exit_code == 0
+    assert not os.path.isfile(os.devnull)
+
+
+# Other commands ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", ["breast-cancer", "wine", "digits"])
+def test_demo_writes_a_report(tmp_path, data, report):
+    path = tmp_path / "demo.html"
+    result = run("demo", "--data", data, "--report", path)
+    assert result.exit_code == 0, result.stderr
+    assert "known outliers" in result.stdout
+    assert str(path) in result.stdout.replace("\n", "")
+    assert path.read_text(encoding="utf-8").startswith("<!")
+
+
+def test_the_version_is_shown():
+    result = run_process("--version", text=True)
+    assert result.stdout == f"skim {skim.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [("typer", ["detect"]), ("rich", ["detect", "no.csv"])],
+)
+def test_a_missing_extra_is_named_in_one_sentence(package, arguments):
+    code = f"import sys; sys.modules['{package}'] = None\n"
+    code += "from skim.cli import main; main()"
+    command = [sys.executable, "-c", code, *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert "pip install 'skim-od[cli]'" in result.stderr
+
+
+@pytest.mark.parametrize("package", ["pyarrow", "skops.io"])
+def test_a_missing_part_of_the_extra_is_named(folder, monkeypatch, package, tmp_path):
+    monkeypatch.setitem(sys.modules, package, None)
+    files = ["--save", tmp_path / "m.skops"]
+    result = run("detect", folder / "orders.csv", *files)
+    assert_refused(result, "pip install 'skim-od[cli]'")
+
+
+def test_help_is_quick_and_explains_exit_codes():
+    code = "import sys; from skim.cli import _app; sys.exit('sklearn' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert "130 if interrupted" in " ".join(run("--help").stdout.split())
+    for command in ("detect", "score", "review", "demo"):
+        assert run(command, "--help").exit_code == 0
+    assert run().exit_code == 2
+
+
+def test_the_cost_of_reasons_grows_with_the_columns_not_their_square(tmp_path):
+    def seconds(n_columns):
+        table = np.random.default_rng(0).normal(size=(60, n_columns)).round(3)
+        table[7, n_columns // 2] = 40.0
+        path = tmp_path / "wide.parquet"
+        pd.DataFrame(table).add_prefix("c").to_parquet(path)
+        start = time.process_time()
+        found = detected(path)
+        assert f"c{n_columns // 2} 40 (expected" in found["reasons"][7]
+        return time.process_time() - start
+
+    seconds(50)  # pays for the imports
+    assert seconds(2400) < 6 * seconds(600)  # four times as many columns
