@@ -591,7 +591,7 @@ def test_directories_missing_files_and_bad_options(tmp_path, write):
 def test_a_file_that_changes_while_it_is_read(write, monkeypatch, name, change):
     content = b'{"a": 1}\n' * 9 if "json" in name else CSV
     path = write(gzip.compress(content) if "gz" in name else content, name)
-    reader = "read_json" if "json" in name else "read_csv"
+    reader = "read_json" if "json" in name else "_read_csv"
     undisturbed = getattr(_read, reader)
 
     def read(*args, **kwargs):
