@@ -128,17 +128,17 @@ def read_table(
     notes: list[str] = []
     if name == "-":
         name = "standard input"
-        columns = _columns(
-            Source.of_bytes(sys.stdin.buffer.read(), name), notes, text, sheet
-        )
+        sources = [Source.of_bytes(sys.stdin.buffer.read(), name)]
     else:
-        files = find_files(source)
-        if len(files) == 1:
-            columns = _columns(Source.of_file(files[0]), notes, text, sheet)
-        else:
-            columns = _columns_of_files(files, notes, text)
-            notes.insert(0, f"Read {len(files):,} files of {name}.")
-    table = to_pandas({key: _typed(column) for key, column in columns.items()})
+        sources = [Source.of_file(file) for file in find_files(source)]
+    if len(sources) == 1:
+        columns = _columns(sources[0], notes, text, sheet)
+    else:
+        columns = _columns_of_files(sources, notes, text)
+        notes.insert(0, f"Read {len(sources):,} files of {name}.")
+    if sources[0].extension in TEXT:
+        columns = {key: _typed(column) for key, column in columns.items()}
+    table = to_pandas(columns)
     if not table.shape[1]:
         raise ValueError(f"{name} has no columns.")
     if not len(table):
@@ -192,17 +192,16 @@ def _not_encoded(reader):
     )
 
 
-def _columns_of_files(files, notes, text):
+def _columns_of_files(sources, notes, text):
     """Return the columns of several files of the same columns."""
     found: list[str] = []
     first: dict = {}
     chunks: dict = {}
     n_bytes = 0
-    for file in files:
-        source = Source.of_file(file)
+    for source in sources:
         columns = _columns(source, found, text)
         first = first or columns
-        check_same_columns(file, columns, files[0], first)
+        check_same_columns(source.name, columns, sources[0].name, first)
         for name in first:
             chunks.setdefault(name, []).append(columns[name])
             n_bytes += columns[name].nbytes
@@ -211,10 +210,10 @@ def _columns_of_files(files, notes, text):
     notes += found[:MAX_NOTES]
     if len(found) > MAX_NOTES:
         notes.append(f"There are {len(found) - MAX_NOTES:,} more notes of this kind.")
-    return {name: _joined(name, chunks[name], files) for name in first}
+    return {name: _joined(name, chunks[name], sources) for name in first}
 
 
-def _joined(name, chunks, files):
+def _joined(name, chunks, sources):
     import pyarrow as pa
 
     tables = [pa.table({name: chunk}) for chunk in chunks]
@@ -224,8 +223,8 @@ def _joined(name, chunks, files):
         kinds = [chunk.type for chunk in chunks]
         i = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
         raise ValueError(
-            f"{files[i]} has values of type {kinds[i]} in column {name!r}, unlike "
-            f"{files[0]}."
+            f"{sources[i].name} has values of type {kinds[i]} in column {name!r}, "
+            f"unlike {sources[0].name}."
         ) from None
 
 
@@ -334,6 +333,17 @@ def _typed(column):
     return column
 
 
+def typed_frame(frame, names):
+    """Return a DataFrame with some of its columns of text parsed, if all of them is."""
+    import pyarrow as pa
+
+    columns = dict(frame.items())
+    for name in names:
+        if name in columns and columns[name].dtype == "str":
+            columns[name] = _typed(pa.chunked_array([pa.array(columns[name])]))
+    return to_pandas(columns).set_axis(frame.index, axis=0)
+
+
 def to_pandas(columns):
     """Convert columns, by name, to a DataFrame without loss.
 
@@ -396,6 +406,8 @@ class BatchReader:
     Attributes
     ----------
     sources : list of Source
+    is_text : bool
+        Whether they are text files.
     header : DataFrame
         With the columns of the first file, but no rows.
     """
@@ -409,6 +421,7 @@ class BatchReader:
             own.is_limited = False
             if own.extension not in (*TEXT, ".parquet", ".pq"):
                 raise ValueError(f"{own.name} is neither a CSV nor a Parquet file.")
+        self.is_text = self.sources[0].extension in TEXT
         self.header = self._frame(self._empty(self.sources[0]))
         n_columns = max(self.header.shape[1], 1)
         self.n_rows = max(BATCH_CELLS // n_columns, MIN_BATCH)
