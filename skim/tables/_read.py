@@ -153,6 +153,7 @@ def read_table(
 def _columns(source, notes, text, sheet=None):
     """Return the columns of a table, by name; those of text files as text."""
     with source.reading():
+        source.check_unpacked()
         extension = source.extension
         if extension in ARROW:
             return _named(_read_arrow(source))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 HEAD = 2**20  # bytes used to detect the format, encoding, delimiter and header
 MAX_GB = 2.0  # of a table in memory, unless SKIM_MAX_GB says otherwise
+MAX_RATIO = 1000  # at most, a file grows that much when it is unpacked
 TEXT = (".csv", ".tsv", ".txt")
 ARROW = (".parquet", ".pq", ".feather", ".arrow")
 JSON = (".jsonl", ".ndjson", ".json")
@@ -253,6 +254,13 @@ class Source:
                 "set the environment variable SKIM_MAX_GB to read it into memory."
             )
 
+    def check_unpacked(self):
+        """Raise if a compressed file is too large, before anything is kept of it."""
+        if self.compression and self.state()[0] * MAX_RATIO > self.max_bytes:
+            with self.open() as file:
+                while file.read(HEAD):
+                    pass
+
     def head(self):
         """Return the first bytes."""
         with self.open() as file:
@@ -357,8 +365,12 @@ def find_files(source):
 
 
 def _remote_files(name):
-    from fsspec.core import url_to_fs
-
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise ImportError(
+            f"{name} is not a local file, which needs fsspec: pip install fsspec"
+        ) from error
     fs, path = url_to_fs(name)
     if fs.isdir(path):
         return _of_folder([RemoteFile(fs, p) for p in fs.ls(path, detail=False)], name)
