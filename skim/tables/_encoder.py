@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,7 @@ from skim.tables._text import to_text
 if TYPE_CHECKING:
     import pandas as pd
 
-ENCODERS = {
+ENCODERS: dict[str, Any] = {
     "number": NumberEncoder,
     "date": DateEncoder,
     "frequency": FrequencyEncoder,
@@ -185,7 +185,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ColumnDecision(name, outcomes[j].treatment, outcomes[j].reason)
             for j, name in enumerate(names)
         ]
-        encoders = {}
+        encoders: dict[int, Any] = {}
         for treatment, encoder in ENCODERS.items():
             for j, name in enumerate(names):
                 if outcomes[j].treatment == treatment:
