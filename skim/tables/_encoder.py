@@ -267,7 +267,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             feature = names.index(feature)
         if np.isnan(value):
             return "missing"
-        j, k = self._places[feature]
+        j, k = self._places[int(feature)]
         return self.encoders_[j].describe(k, float(value))
 
     def unseen_values(self, X: ArrayLike | pd.DataFrame) -> pd.DataFrame:

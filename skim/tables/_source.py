@@ -14,7 +14,7 @@ import zlib
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 HEAD = 2**20  # bytes used to detect the format, encoding, delimiter and header
 MAX_GB = 2.0  # of a table in memory, unless SKIM_MAX_GB says otherwise
@@ -63,11 +63,12 @@ COMPRESSIONS: dict[str, Any] = {
 DAMAGE = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
 
-class RemoteFile(NamedTuple):
+class RemoteFile:
     """A file at an address that fsspec knows, with the methods of a Path."""
 
-    fs: Any
-    path: str
+    def __init__(self, fs, path):
+        self.fs = fs
+        self.path = path
 
     def __str__(self):
         return self.fs.unstrip_protocol(self.path)
