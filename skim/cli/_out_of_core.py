@@ -207,10 +207,11 @@ def _sample(run, seed, n_rows):
 
 def _counts_up(column):
     """Tell whether a column numbers the rows, which a sample of it does not show."""
-    import pandas as pd
-
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
-    return len(numbers) < MIN_COUNTING or counts_up(numbers)
+    column = typed_frame(column.to_frame("n"), ["n"])["n"]
+    is_integer = column.dtype.kind in "iu" and column.notna().all()
+    return is_integer and (
+        len(column) < MIN_COUNTING or counts_up(column.to_numpy(float))
+    )
 
 
 def _write_parts(run, model, workers):

@@ -338,10 +338,11 @@ def typed_frame(frame, names):
     """Return a DataFrame with some of its columns of text parsed, if all of them is."""
     import pyarrow as pa
 
-    columns = dict(frame.items())
+    columns = dict(frame.reset_index(drop=True).items())
     for name in names:
         if name in columns and columns[name].dtype == "str":
-            columns[name] = _typed(pa.chunked_array([pa.array(columns[name])]))
+            text = pa.array(columns[name], pa.string())
+            columns[name] = _typed(pa.chunked_array([text]))
     return to_pandas(columns).set_axis(frame.index, axis=0)
 
 

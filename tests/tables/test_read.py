@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skim.tables import _read, read_table
-from skim.tables._read import BatchReader
+from skim.tables._read import BatchReader, typed_frame
 
 CSV = b"name,size\none,1.5\ntwo,\n"
 RECORDS = [{"name": "one", "size": 1.5}, {"name": "two", "size": None}]
@@ -610,6 +610,8 @@ def test_batches_are_the_whole_table(write, monkeypatch, tmp_path):
     table = pd.concat(batches, ignore_index=True)
     assert table["a"].tolist() == [*map(str, range(1000)), "#REF!"]
     assert table["c"].isna().tolist() == [False] * 1000 + [True]
+    kinds = typed_frame(table, ["a", "b"]).dtypes, typed_frame(table[:9], ["a"]).dtypes
+    assert [str(dtype["a"]) for dtype in kinds] == ["str", "int64"]
     write(b"b;a\n7;1\n", "d/3.csv")
     with pytest.raises(ValueError, match=r"3\.csv has other columns .* lacks 'c'"):
         list(BatchReader(tmp_path / "d", []))
