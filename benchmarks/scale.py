@@ -124,6 +124,7 @@ def parquet_files(folder, n_rows, n_columns, part_rows):
     try:
         with dask.config.set(scheduler="threads", num_workers=os.cpu_count()):
             model = DaskDetector(ALTBIDetector(random_state=0), random_state=0)
+            parts = dd.read_parquet(parts)
             _, seconds, cpu, megabytes = measured(lambda: model.fit(parts))
             _, score_seconds, score_cpu, more = measured(write_scores)
             n_written = len(dd.read_parquet(output))
@@ -155,7 +156,6 @@ def accuracy(name, n_rows, seed):
         ALTBIDetector(random_state=seed),
         n_rows=n_rows,
         random_state=seed,
-        scheduler="threads",
     ).fit(parts)
     lazy = model.score_samples(parts).compute(scheduler="threads")
     return [

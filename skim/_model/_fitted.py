@@ -90,7 +90,9 @@ class FittedModel:
         """
         first = np.cumsum([0, *self.views[:-1]])
         n_members = np.array(self.views)[:, None]
-        unseen, seen, rest = [], [], []
+        unseen: list = []
+        seen: list = []
+        rest: list = []
         for block, part in rows:
             own = sum(self.by_snapshot(part.values)) / len(self.snapshots.weights)
             left_out, n = self.folds[:, block], len(part.values)

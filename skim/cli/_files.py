@@ -1,6 +1,7 @@
 """Writing output files completely or not at all."""
 
 import contextlib
+import errno
 import os
 import shutil
 import sys
@@ -8,6 +9,8 @@ import tempfile
 from pathlib import Path
 
 from skim._utils import replacing
+
+DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EACCES}
 
 
 @contextlib.contextmanager
@@ -23,7 +26,8 @@ def whole_file(path):
     target = Path(os.path.realpath(path))
     with replacing(target) as draft:
         _check_writable(path, target, draft)
-        yield draft
+        with naming(path, draft):
+            yield draft
         if target.exists():
             shutil.copymode(target, draft)
 
@@ -36,6 +40,21 @@ def check_writable(path):
         _check_writable(path, target, draft)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def naming(path, draft=None):
+    """Name a file in errors of the disk.
+
+    If there is a draft, errors pass unless it has been begun: they are about others.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in DISK_ERRORS or (draft and not draft.stat().st_size):
+            raise
+        reason = os.strerror(error.errno)
+        raise type(error)(f"{path} cannot be written: {reason}.") from error
 
 
 @contextlib.contextmanager
@@ -62,7 +81,5 @@ def _check_writable(path, target, draft):
         )
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(f"{path} cannot be written: it is read-only.")
-    try:
+    with naming(path):
         draft.touch(exist_ok=False)
-    except OSError as error:
-        raise type(error)(f"{path} cannot be written: {error.strerror}.") from None

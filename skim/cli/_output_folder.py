@@ -1,13 +1,16 @@
 """A folder of results that is written part by part, and by several runs if need be."""
 
+import hashlib
 import json
 import re
 
 import skim
 from skim._utils import replacing
+from skim.cli._files import naming
 
 SUMMARY, MODEL = "_summary.json", "_model.skops"  # readers of Parquet skip a "_"
-OWN = re.compile(r"part-\d{5,}\.parquet|_summary\.json|_model\.skops")
+PARTS = "_parts.jsonl"
+OWN = re.compile(r"part-\d{5,}\.parquet|_summary\.json|_model\.skops|_parts\.jsonl")
 DRAFT = re.compile(r"\.(part-\d{5,}|_summary|_model)\.[0-9a-f]{8}\.\w+")
 
 
@@ -15,7 +18,7 @@ class OutputFolder:
     """The results of a run, in Parquet parts beside a summary.
 
     Files appear whole. If the folder has been begun by a run with the same input,
-    model and options, its parts are kept.
+    model and options, its parts are kept, unless they have been damaged since.
 
     Parameters
     ----------
@@ -27,6 +30,10 @@ class OutputFolder:
     ----------
     is_begun : bool
         Whether a run has begun before.
+    summary : dict
+        What is known about the run.
+    parts : dict of int to dict
+        By number, what is known about the parts that are written.
     """
 
     def __init__(self, path, run):
@@ -34,31 +41,46 @@ class OutputFolder:
         self.run = run | {"version": skim.__version__}
         self.summary = {"skim": skim.__version__, "is_complete": False, "run": self.run}
         self.is_begun = False
+        self.parts: dict = {}
         self._check()
 
     def begin(self):
-        """Create the folder, or remove what a run that was killed left half-written."""
+        """Create the folder, or see what another run has left there."""
         if not self.path.parent.is_dir():
             raise FileNotFoundError(
                 f"{self.path} cannot be written: {self.path.parent} does not exist."
             )
-        self.path.mkdir(exist_ok=True)
-        for file in self.path.iterdir():
-            if DRAFT.fullmatch(file.name):
-                file.unlink()
-        if not self.is_begun:
+        with naming(self.path):
+            self.path.mkdir(exist_ok=True)
+            for file in self.path.iterdir():
+                if DRAFT.fullmatch(file.name):
+                    file.unlink()
+        if self.is_begun and (self.path / PARTS).exists():
+            for line in (self.path / PARTS).read_text(encoding="utf-8").splitlines():
+                self._recall(line)
+        else:
             self.note()
+
+    def _recall(self, line):
+        """Remember a part that is intact."""
+        try:
+            part = json.loads(line)
+            if _digest(self.part(part["number"]).read_bytes()) == part["sha256"]:
+                self.parts[part["number"]] = part
+        except (OSError, ValueError, KeyError, TypeError):
+            return  # half a line, or a part that is gone
 
     def _check(self):
         if not self.path.exists():
             return
-        for file in sorted(self.path.iterdir()):
-            if not (OWN.fullmatch(file.name) or DRAFT.fullmatch(file.name)):
+        names = sorted(file.name for file in self.path.iterdir())
+        for name in names:
+            if not (OWN.fullmatch(name) or DRAFT.fullmatch(name)):
                 raise ValueError(
-                    f"{self.path} has something else in it ({file.name}); choose an "
-                    "empty folder."
+                    f"{self.path} has something else in it ({name}); choose an empty "
+                    "folder."
                 )
-        if not any(OWN.fullmatch(file.name) for file in self.path.iterdir()):
+        if not any(map(OWN.fullmatch, names)):
             return
         try:
             summary = json.loads((self.path / SUMMARY).read_text(encoding="utf-8"))
@@ -70,9 +92,10 @@ class OutputFolder:
             ) from None
         other = [name for name in self.run if run.get(name) != self.run[name]]
         if other:
+            by = "; the input is known by its size and time" * ("input" in other)
             raise ValueError(
                 f"{self.path} holds the results of another run (other "
-                f"{' and '.join(other)}); choose another folder, or delete it."
+                f"{' and '.join(other)}{by}); choose another folder, or delete it."
             )
         self.summary = summary
         self.is_begun = True
@@ -81,19 +104,27 @@ class OutputFolder:
         """Write the summary, with more facts in it."""
         self.summary |= facts
         text = json.dumps(self.summary, indent=2, ensure_ascii=False)
-        with replacing(self.path / SUMMARY) as draft:
+        with naming(self.path / SUMMARY), replacing(self.path / SUMMARY) as draft:
             draft.write_text(f"{text}\n", encoding="utf-8")
 
     def part(self, number):
         """Return the file of a part."""
         return self.path / f"part-{number:05d}.parquet"
 
-    def write(self, number, data):
-        """Write the bytes of a part."""
-        with replacing(self.part(number)) as draft:
+    def write(self, number, data, **facts):
+        """Write the bytes of a part, and note facts about it."""
+        with naming(self.part(number)), replacing(self.part(number)) as draft:
             draft.write_bytes(data)
+        part = {"number": number, "file": self.part(number).name} | facts
+        self.parts[number] = part | {"sha256": _digest(data)}
+        with naming(self.path / PARTS), (self.path / PARTS).open("a") as file:
+            file.write(f"\n{json.dumps(self.parts[number])}")
 
     @property
     def model(self):
         """The file of the model."""
         return self.path / MODEL
+
+
+def _digest(data):
+    return hashlib.sha256(data).hexdigest()

@@ -1,11 +1,9 @@
-"""Working on many parts at once, on threads or on a cluster."""
+"""Working on many batches at once, on threads or on a cluster."""
 
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 
 from joblib import effective_n_jobs
-
-from skim.distributed._scheduler import connected
 
 
 class Workers:
@@ -15,7 +13,7 @@ class Workers:
     ----------
     executor : Executor
     n_ahead : int
-        Number of calls under way, which limits the memory taken by their results.
+        Number of calls under way, which limits the memory taken by batches.
     share : callable
         Returns what stands for a large argument of many calls.
     """
@@ -25,14 +23,14 @@ class Workers:
         self.n_ahead = n_ahead
         self.share = share
 
-    def results(self, calls):
-        """Yield the results of calls, tuples of function and arguments, as they come.
+    def results(self, function, calls):
+        """Yield the results of calls, given as tuples of arguments, as they come.
 
         A call is taken only when there is room for it.
         """
         pending: set = set()
         try:
-            for function, *arguments in calls:
+            for arguments in calls:
                 pending.add(self.executor.submit(function, *arguments))
                 while len(pending) >= self.n_ahead:
                     done, pending = wait(pending, return_when=FIRST_COMPLETED)
@@ -47,18 +45,36 @@ class Workers:
 
 @contextmanager
 def workers_of(scheduler, jobs):
-    """Yield the workers of the scheduler at an address, or else threads."""
+    """Yield the workers of the Dask scheduler at an address, or else threads."""
     if scheduler is None:
         n_jobs = effective_n_jobs(jobs)
         with ThreadPoolExecutor(n_jobs) as executor:
             yield Workers(executor, n_jobs + 1, lambda value: value)
         return
-    with connected(scheduler) as client:
-        if not client.ncores():
+    try:
+        import dask
+        from distributed import Client
+    except ImportError as error:
+        raise ImportError(
+            "--scheduler needs Dask: pip install 'skim-od[dask]'"
+        ) from error
+    try:
+        client = Client(scheduler, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(
+            f"No Dask scheduler answers at {scheduler}; check its address and that it "
+            "is running."
+        ) from error
+    # A batch is part of its task, so that it is not lost with a worker.
+    quietly = dask.config.set(
+        {"distributed.admin.large-graph-warning-threshold": "1TB"}
+    )
+    with client, quietly:
+        n_cores = sum(client.ncores().values())
+        if not n_cores:
             raise ConnectionError(
                 f"The scheduler at {scheduler} has no workers; start some."
             )
-        n_cores = sum(client.ncores().values())
         # Sent to each worker once, and again to those that replace a lost one.
         share = lambda value: client.submit(_same, value)  # noqa: E731
         with client.get_executor() as executor:
@@ -67,14 +83,3 @@ def workers_of(scheduler, jobs):
 
 def _same(value):
     return value
-
-
-class Call:
-    """A function with keyword arguments, which can be sent to other processes."""
-
-    def __init__(self, function, keywords):
-        self.function = function
-        self.keywords = keywords
-
-    def __call__(self, *arguments):
-        return self.function(*arguments, **self.keywords)

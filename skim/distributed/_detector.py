@@ -13,27 +13,21 @@ from sklearn.base import (
     _fit_context,
     clone,
 )
-from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skim._utils import feature_names, own_random_state
-from skim.distributed._collections import Collection
-from skim.distributed._sample import checked, draw, merge, with_rare_values
-from skim.distributed._scheduler import compute, import_dask
-from skim.distributed._scoring import Scoring, detector_of
-from skim.tables import TableEncoder
+from skim._utils import import_pandas, own_random_state
+from skim.distributed._sample import draw, merge, sampled_rows
 
 MERGED = 4  # samples at a time
 
 
 def _has(method):
-    """Return a check of whether the detector has a method."""
+    """Return a check of whether the estimator has a method."""
 
     def check(self):
-        estimator = getattr(self, "estimator_", self.estimator)
-        getattr(detector_of(estimator), method)  # the AttributeError tells
+        getattr(getattr(self, "estimator_", self.estimator), method)  # or it raises
         return True
 
     return available_if(check)
@@ -52,8 +46,8 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : detector or Pipeline
-        An outlier detector, or a :class:`~sklearn.pipeline.Pipeline` that ends with
-        one. It may start with a :class:`~skim.tables.TableEncoder`.
+        An outlier detector such as :class:`~skim.TableDetector`, or a
+        :class:`~sklearn.pipeline.Pipeline` that ends with one.
 
     n_rows : int, default=200_000
         Number of rows to train on. If there are no more, all of them are used, in
@@ -63,21 +57,6 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         Seed of the sample. An int gives the same sample for the same partitions,
         whatever the scheduler and the order in which it works. `estimator` has a
         `random_state` of its own.
-
-    scheduler : None, str, Client or cluster, default=None
-        Where `fit` draws the sample: None means the current
-        :class:`distributed.Client`, if there is one, or else Dask's default, which is
-        threads. Otherwise, "threads", "processes" or "synchronous", the address of a
-        scheduler such as "tcp://10.0.0.1:8786", a client, or a cluster such as
-        :class:`distributed.LocalCluster`. Clients and clusters cannot be cloned;
-        use an address in a detector that will be. Results are computed where Dask is
-        told to.
-
-    storage_options : dict, default=None
-        Options of fsspec for data given by its path, such as credentials.
-
-    verbose : int, default=0
-        Whether to show the progress of sampling.
 
     Attributes
     ----------
@@ -103,7 +82,7 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
 
     See Also
     --------
-    skim.tables.TableEncoder : Encode text, dates and categories as numbers.
+    skim.TableDetector : Detect outliers in a table with text, dates and gaps.
 
     Notes
     -----
@@ -112,11 +91,12 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     ``sqrt(p * (1 - p) / n)``: at 1.25 % of 200,000 rows, 0.025 percentage points.
 
     Values that the sample missed are no error: those far from all others, and levels
-    that a :class:`~skim.tables.TableEncoder` did not see, make their rows strange. If a
-    column of a DataFrame is constant in the sample, but not in the data, a row with
-    another value is added to the sample, or an encoder would ignore the column.
-    Infinite values raise an error that names the partition, unless a
-    :class:`~skim.tables.TableEncoder` comes first, which takes them for very large.
+    that the sample did not have, make their rows strange. If a column of a DataFrame is
+    constant in the sample, but not in the data, a row with another value is added to
+    the sample, or an encoder would ignore the column.
+
+    Dask decides where to compute: on the current :class:`distributed.Client`, if there
+    is one, or else on threads.
 
     Examples
     --------
@@ -141,9 +121,6 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         "estimator": [HasMethods(["fit", "predict"])],
         "n_rows": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state"],
-        "scheduler": "no_validation",
-        "storage_options": [dict, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -152,16 +129,10 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         *,
         n_rows: int = 200_000,
         random_state: int | np.random.RandomState | None = None,
-        scheduler: Any = None,
-        storage_options: dict[str, Any] | None = None,
-        verbose: int = 0,
     ):
         self.estimator = estimator
         self.n_rows = n_rows
         self.random_state = random_state
-        self.scheduler = scheduler
-        self.storage_options = storage_options
-        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: object = None) -> Self:
@@ -169,10 +140,8 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dask DataFrame, dask Array, str or path-like
-            The data, or a file, folder or pattern of Parquet or CSV files, local or at
-            an address that fsspec knows, such as "s3://bucket/orders/*.parquet". Every
-            file is a partition; large ones are several.
+        X : dask DataFrame or Array of shape (n_samples, n_features)
+            The data.
 
         y : Ignored
             Not used, present for API consistency by convention.
@@ -182,51 +151,39 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         self : object
             The fitted detector.
         """
-        import_dask()
-        data = Collection.of(X, self.storage_options)
+        X, is_frame = _checked(X)
+        delayed = _import_dask().delayed
         seed = int(own_random_state(self.random_state).randint(2**31 - 1))
-        sample = compute(self._sample(data, seed), self.scheduler, self.verbose)
-        sample = with_rare_values(sample)
+        parts = np.ravel(X.to_delayed())
+        samples = [
+            delayed(_draw, pure=True)(part, number, seed, self.n_rows)
+            for number, part in enumerate(parts)
+        ]
+        while len(samples) > 1:
+            groups = [samples[i : i + MERGED] for i in range(0, len(samples), MERGED)]
+            samples = [delayed(merge, pure=True)(few, self.n_rows) for few in groups]
+        sample = samples[0].compute()
         if sample.n_seen < 2:
-            rows = f"{sample.n_seen} row{'s' * (sample.n_seen != 1)}"
-            raise ValueError(f"{data.name} has {rows}; at least two are needed.")
-        self.estimator_ = clone(self.estimator).fit(sample.rows)
+            raise ValueError(f"X has {sample.n_seen} row(s); at least two are needed.")
+        rows = sampled_rows(sample).reset_index(drop=True)
+        self.estimator_ = clone(self.estimator).fit(
+            rows if is_frame else rows.to_numpy()
+        )
         self.n_samples_seen_ = sample.n_seen
-        self.n_samples_fit_ = len(sample.rows)
-        self._kinds = {
-            column: (kind, "the training data")
-            for column, (kind, _) in sample.kinds.items()
-        }
-        self.n_features_in_ = sample.rows.shape[1]
+        self.n_samples_fit_ = len(rows)
+        self.n_features_in_ = rows.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         names = getattr(self.estimator_, "feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = names
         return self
 
-    def _sample(self, data, seed):
-        """Return a delayed sample of the data."""
-        from dask import delayed
-
-        rules = {"columns": data.columns, "other": data.names[0]}
-        rules["allow_infinite"] = _takes_infinity(self.estimator)
-        how = {"seed": seed, "n_rows": self.n_rows}
-        samples = [
-            delayed(_draw, pure=True)(part, name, number, rules, how)
-            for number, (part, name) in enumerate(
-                zip(data.delayed(), data.names, strict=True)
-            )
-        ]
-        while len(samples) > 1:
-            groups = [samples[i : i + MERGED] for i in range(0, len(samples), MERGED)]
-            samples = [delayed(merge, pure=True)(few, self.n_rows) for few in groups]
-        return samples[0]
-
     @property
     def offset_(self):
         """The threshold of the detector."""
         check_is_fitted(self)
-        return detector_of(self.estimator_).offset_
+        last = getattr(self.estimator_, "steps", [(None, self.estimator_)])[-1][1]
+        return last.offset_
 
     @_has("score_samples")
     def score_samples(self, X: Any) -> Any:
@@ -234,8 +191,8 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dask DataFrame, dask Array, str or path-like
-            Rows to score, in one of the forms that `fit` takes.
+        X : dask DataFrame or Array of shape (n_samples, n_features)
+            Rows with the columns seen during `fit`, in any order.
 
         Returns
         -------
@@ -251,8 +208,8 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dask DataFrame, dask Array, str or path-like
-            Rows to score, in one of the forms that `fit` takes.
+        X : dask DataFrame or Array of shape (n_samples, n_features)
+            Rows with the columns seen during `fit`, in any order.
 
         Returns
         -------
@@ -266,8 +223,8 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dask DataFrame, dask Array, str or path-like
-            Rows to label, in one of the forms that `fit` takes.
+        X : dask DataFrame or Array of shape (n_samples, n_features)
+            Rows with the columns seen during `fit`, in any order.
 
         Returns
         -------
@@ -276,13 +233,29 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         """
         return self._lazy("predict", X, "label", np.int64)
 
+    @_has("outlier_probability")
+    def outlier_probability(self, X: Any) -> Any:
+        """Map the scores of rows to [0, 1], with one half at the threshold.
+
+        Parameters
+        ----------
+        X : dask DataFrame or Array of shape (n_samples, n_features)
+            Rows with the columns seen during `fit`, in any order.
+
+        Returns
+        -------
+        probability : dask Series or Array of shape (n_samples,)
+            Above one half for outliers, below for inliers.
+        """
+        return self._lazy("outlier_probability", X, "probability", np.float64)
+
     def fit_predict(self, X: Any, y: object = None) -> Any:
         """Fit the detector and label the data.
 
         Parameters
         ----------
-        X : dask DataFrame, dask Array, str or path-like
-            The data, as in `fit`.
+        X : dask DataFrame or Array of shape (n_samples, n_features)
+            The data.
 
         y : Ignored
             Not used, present for API consistency by convention.
@@ -294,80 +267,72 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         """
         return self.fit(X, y).predict(X)
 
-    @_has("outlier_probability")
-    def outlier_probability(self, X: Any) -> Any:
-        """Map the scores of rows to [0, 1], with one half at the threshold.
-
-        Parameters
-        ----------
-        X : dask DataFrame, dask Array, str or path-like
-            Rows to judge, in one of the forms that `fit` takes.
-
-        Returns
-        -------
-        probability : dask Series or Array of shape (n_samples,)
-            Above one half for outliers, below for inliers.
-        """
-        return self._lazy("outlier_probability", X, "probability", np.float64)
-
-    @_has("explain")
-    def explain(self, X: Any, *, relative: bool = False) -> Any:
-        """Split each row's score over the features of the detector.
-
-        Parameters
-        ----------
-        X : dask DataFrame, dask Array, str or path-like
-            Rows to explain, in one of the forms that `fit` takes.
-
-        relative : bool, default=False
-            Whether to subtract what each feature contributes in an ordinary row.
-
-        Returns
-        -------
-        contributions : dask DataFrame or Array of shape (n_samples, n_features)
-            What each feature adds to the loss. A DataFrame, unless `X` is an Array.
-        """
-        check_is_fitted(self)
-        detector = detector_of(self.estimator_)
-        names = None
-        if isinstance(self.estimator_, Pipeline):
-            names = feature_names(self.estimator_[:-1], detector)
-        if names is None:
-            default = [f"x{j}" for j in range(detector.n_features_in_)]
-            names = getattr(detector, "feature_names_in_", default)
-        return self._lazy("explain", X, list(names), np.float64, relative=relative)
-
-    def _lazy(self, method, X, name, dtype, **params):
-        """Return the lazy result of a method; `name` is a list of columns for a frame.
+    def _lazy(self, method, X, name, dtype):
+        """Return the lazy result of a method.
 
         The estimator is a single task of the graph, so that it is sent to each worker
         once.
         """
         check_is_fitted(self)
-        import_dask()
-        data = Collection.of(X, self.storage_options)
-        columns = None if data.columns is None else self._columns(data.columns)
-        scoring = Scoring(
-            method,
-            params,
-            name,
-            np.dtype(dtype),
-            columns,
-            self._kinds,
-            _takes_infinity(self.estimator_),
+        dask = _import_dask()
+        X, is_frame = _checked(X)
+        token = dask.base.tokenize(self.estimator_)
+        model = dask.delayed(self.estimator_, name=f"model-{token}", traverse=False)
+        if not is_frame:
+            empty = np.empty(0, dtype)
+            return X.map_blocks(
+                _score, model, method, name, dtype, dtype=dtype, meta=empty, drop_axis=1
+            )
+        names = list(getattr(self, "feature_names_in_", X.columns))
+        missing = [repr(column) for column in names if column not in X.columns]
+        if missing:
+            raise ValueError(f"X lacks {', '.join(missing[:3])} of the training data.")
+        index = X.head(0, npartitions=-1).index
+        pd = import_pandas()
+        return X[names].map_partitions(
+            _score,
+            *(model, method, name, dtype),
+            meta=pd.Series(np.empty(0, dtype), index=index, name=name),
+            enforce_metadata=False,
         )
-        return data.map(scoring, self.estimator_)
-
-    def _columns(self, given):
-        """Return the columns that the parts should have."""
-        names = getattr(self, "feature_names_in_", None)
-        return list(given) if names is None else list(names)
 
 
-def _draw(part, name, number, rules, how):
-    return draw(checked(part, name, **rules), name, number, **how)
+def _draw(part, number, seed, n_rows):
+    pd = import_pandas()
+    return draw(pd.DataFrame(part), number, seed, n_rows)
 
 
-def _takes_infinity(estimator):
-    """Whether infinite values are for the estimator to deal with."""
-    return isinstance(estimator, Pipeline) and isinstance(estimator[0], TableEncoder)
+def _score(part, model, method, name, dtype):
+    found = getattr(model, method)(part) if len(part) else []
+    found = np.asarray(found, dtype=dtype)
+    if not hasattr(part, "iloc"):
+        return found
+    return import_pandas().Series(found, index=part.index, name=name)
+
+
+def _import_dask():
+    """Return dask, or raise with installation advice."""
+    try:
+        import dask
+        import dask.array
+        import dask.dataframe
+    except ImportError as error:
+        raise ImportError(
+            "DaskDetector needs Dask: pip install 'skim-od[dask]'"
+        ) from error
+    return dask
+
+
+def _checked(X):
+    """Return a collection whose rows are in one piece, and whether it is a frame."""
+    dask = _import_dask()
+    if isinstance(X, dask.dataframe.DataFrame):
+        return X, True
+    if not isinstance(X, dask.array.Array):
+        raise TypeError(
+            f"X must be a Dask DataFrame or Array, not {type(X).__name__}; read files "
+            "with dask.dataframe, and fit a table in memory with the detector itself."
+        )
+    if X.ndim != 2:
+        raise ValueError(f"X must be two-dimensional, but it has {X.ndim} dimensions.")
+    return X.rechunk({1: -1}), False

@@ -1,10 +1,8 @@
-"""Encoders for columns of a single kind, with missing values as NaN."""
+"""Encoders of single columns, with missing values as NaN."""
 
 import datetime
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skim.tables._text import (
     PLAIN,
@@ -15,9 +13,7 @@ from skim.tables._text import (
 )
 
 MIN_UNREADABLE = 10  # fewer unreadable numbers than this are never an error
-RARE_SHARE = 0.01  # rarer levels are grouped
-MANY_GAPS = 0.5  # where more is missing, a gap is no evidence
-FEW_LEVELS = 20  # levels whose texts are kept, and so many that a new one is news
+FEW_LEVELS = 20  # levels whose texts are kept, and up to which a new one is told
 BEYOND = 100.0  # ranges between an infinite value and the most extreme finite one
 DAY_PARTS = ("day", "weekday", "hour")
 WEEKDAYS = (
@@ -27,143 +23,82 @@ MAX_DIGITS = 6  # significant digits of numbers with a fraction
 DAY_0 = datetime.date(1970, 1, 1).toordinal()
 
 
-class ColumnsEncoder(TransformerMixin, BaseEstimator):
-    """Base class of encoders that handle each column on its own.
+class NumberEncoder:
+    """Encode numbers as they are, and infinite ones as numbers far beyond the rest.
 
-    Subclasses implement `_learn`, which returns the feature suffixes of a column, what
-    to remember about it (plain values and arrays), and which values are missing;
-    `_encode`, which writes the features; and `_describe`.
+    All encoders have the same interface.
 
     Parameters
     ----------
-    names : list of str
-        For each column, its name in error messages.
-    forms : list of dict
-        For each column, how its text is written.
-    flag : bool
-        Whether missing values get a feature of their own.
+    name : str
+        The name of the column, for error messages.
+    form : dict
+        How its text is written.
+    column : Series
+        The column to fit, possibly parsed.
 
     Attributes
     ----------
-    suffixes_ : list of list of str
-        For each column, the suffixes that its feature names add to its own name.
+    suffixes : list of str
+        What the names of the features add to that of the column.
     """
 
-    def __init__(self, names, forms, flag):
-        self.names = names
-        self.forms = forms
-        self.flag = flag
-
-    def fit(self, X, y=None):
-        """Fit to a DataFrame, column by column."""
-        self.suffixes_, self.learned_ = [], []
-        for j in range(X.shape[1]):
-            suffixes, learned, missing = self._learn(X.iloc[:, j], j)
-            flagged = self.flag and is_informative(missing)
-            self.suffixes_.append(suffixes + ["_missing"] * flagged)
-            self.learned_.append(learned)
-        return self
-
-    def transform(self, X):
-        """Return the features, an ndarray of shape (n_samples, n_features_out)."""
-        check_is_fitted(self)
-        ends = np.cumsum([len(suffixes) for suffixes in self.suffixes_])
-        out = np.zeros((len(X), ends[-1]))
-        for j, (suffixes, end) in enumerate(zip(self.suffixes_, ends, strict=True)):
-            column, features = X.iloc[:, j], out[:, end - len(suffixes) : end]
-            if suffixes == ["_missing"]:
-                features[:, 0] = is_missing(column)
-            elif suffixes[-1] == "_missing":
-                self._encode(column, j, self.learned_[j], features[:, :-1])
-                features[:, -1] = np.isnan(features[:, 0])
-            else:
-                self._encode(column, j, self.learned_[j], features)
-        return out
-
-    def describe(self, j, k, value):
-        """Return the text of a value of the k-th feature of the j-th column."""
-        if np.isnan(value):
-            return "missing"
-        if self.suffixes_[j][k] == "_missing":
-            return "missing" if value >= 0.5 else "present"
-        return self._describe(j, k, value)
-
-    def parsed(self, column, j):
-        """Return the j-th column with its text parsed."""
-        return column
-
-    def unseen(self, column, j):
-        """Return which values of the j-th column are unheard of."""
-        lost = np.isnan(self.parsed(column, j).to_numpy(np.float64, na_value=np.nan))
-        return lost & ~is_missing(column)
-
-    def get_feature_names_out(self, input_features):
-        """Return the names of the features."""
-        return np.array(
-            [
-                f"{name}{suffix}"
-                for name, suffixes in zip(input_features, self.suffixes_, strict=True)
-                for suffix in suffixes
-            ],
-            dtype=object,
-        )
-
-
-class NumberEncoder(ColumnsEncoder):
-    """Encode numbers as they are, and infinite ones as numbers far beyond the rest."""
-
-    def parsed(self, column, j):
+    def __init__(self, name, form, column):
         import pandas as pd
 
-        if column.dtype.kind in "iufb":
-            return column
-        return pd.Series(to_numbers(column, self.forms[j]), index=column.index)
-
-    def _learn(self, column, j):
-        import pandas as pd
-
-        values = to_numbers(column, self.forms[j])
+        self.name = name
+        self.form = form
+        self.suffixes = [""]
+        values = to_numbers(column, form)
         finite = values[np.isfinite(values)]
         limit = np.finfo(np.float64).max
         with np.errstate(over="ignore"):
             reach = BEYOND * (finite.max() - finite.min())
-            ends = [finite.min() - reach, finite.max() + reach]
-        form = self.forms[j]
-        learned = {
-            "infinite": [float(np.clip(end, -limit, limit)) for end in ends],
-            "n_decimals": n_decimals(finite),
-            "is_boolean": bool(pd.api.types.is_bool_dtype(column.dtype)),
-            "is_duration": bool(form.get("is_duration"))
-            or bool(pd.api.types.is_timedelta64_dtype(column.dtype)),
-        }
-        return [""], learned, np.isnan(values)
+            ends = np.array([finite.min() - reach, finite.max() + reach])
+        self.low, self.high = np.clip(ends, -limit, limit).tolist()
+        self.n_decimals = n_decimals(finite)
+        self.is_boolean = bool(pd.api.types.is_bool_dtype(column.dtype))
+        self.is_duration = bool(form.get("is_duration")) or bool(
+            pd.api.types.is_timedelta64_dtype(column.dtype)
+        )
 
-    def _encode(self, column, j, learned, out):
-        values = to_numbers(column, self.forms[j])
-        self._check_readable(column, j, np.isnan(values))
-        low, high = learned["infinite"]
+    def parsed(self, column):
+        """Return the column with its text parsed, None if there is none."""
+        import pandas as pd
+
+        if column.dtype.kind in "iufb":
+            return None
+        return pd.Series(to_numbers(column, self.form), index=column.index)
+
+    def unseen(self, column):
+        """Return which values are unheard of; None if none can be."""
+        if column.dtype.kind in "iufb":
+            return None
+        return np.isnan(to_numbers(column, self.form)) & ~is_missing(column)
+
+    def transform(self, column):
+        """Return the features, an ndarray of shape (n, n_features)."""
+        values = to_numbers(column, self.form)
+        self._check_readable(column, np.isnan(values))
         infinite = np.isinf(values)
-        values[infinite] = np.where(values[infinite] < 0, low, high)
-        out[:, 0] = values
+        values[infinite] = np.where(values[infinite] < 0, self.low, self.high)
+        return values[:, None]
 
-    def _describe(self, j, k, value):
-        learned, form = self.learned_[j], self.forms[j]
-        low, high = learned["infinite"]
-        if low == high:
-            low, high = -np.inf, np.inf
-        if not low < value < high:
-            return "-inf" if value <= low else "inf"
-        if learned["is_boolean"]:
+    def describe(self, k, value):
+        """Return the text of a value of the k-th feature."""
+        if self.low < self.high and not self.low < value < self.high:
+            return "-inf" if value <= self.low else "inf"
+        if self.is_boolean:
             return str(bool(value >= 0.5))
-        if learned["is_duration"]:
+        if self.is_duration:
             return duration_text(value)
-        text = number_text(value, learned["n_decimals"])
-        if form.get("decimal") == ",":
+        text = number_text(value, self.n_decimals)
+        if self.form.get("decimal") == ",":
             text = text.replace(".", ",")
         sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
-        return sign + form.get("template", "{}").replace("{}", digits)
+        return sign + self.form.get("template", "{}").replace("{}", digits)
 
-    def _check_readable(self, column, j, missing):
+    def _check_readable(self, column, missing):
         """Raise if most of the text in a column is not numeric."""
         if column.dtype.kind in "iufb" or not missing.any():
             return
@@ -172,69 +107,21 @@ class NumberEncoder(ColumnsEncoder):
         n_lost, n_values = int(lost.sum()), int(present.sum())
         if n_lost >= MIN_UNREADABLE and n_lost > n_values / 2:
             raise ValueError(
-                f"{n_lost} of {n_values} values in column {self.names[j]!r} cannot be "
-                f"read as numbers, such as {str(column[lost].iloc[0])!r}; use the "
-                "number format of the training data."
+                f"{n_lost} of {n_values} values in column {self.name!r} cannot be read "
+                f"as numbers, such as {str(column[lost].iloc[0])!r}; use the number "
+                "format of the training data."
             )
 
 
-class CategoryEncoder(ColumnsEncoder):
-    """One-hot encode levels, with one feature for rare levels.
-
-    A level not seen during `fit` counts as rare. If there were no rare levels, all
-    features are -1, because all zeros would be too easy to reconstruct.
-    """
-
-    def _learn(self, column, j):
-        text = to_text(column)
-        counts = text.value_counts()
-        if len(counts) < 2:
-            levels = counts.index.tolist()
-            return [], {"levels": levels, "rare": []}, text.isna().to_numpy(bool)
-        common = counts.index[counts >= RARE_SHARE * len(text)]
-        levels = sorted(common.tolist())
-        rare = sorted(set(counts.index.tolist()) - set(levels))
-        suffixes = [f"_{level}" for level in levels] + ["_(rare)"] * bool(rare)
-        learned = {"levels": levels, "rare": rare}
-        return suffixes, learned, text.isna().to_numpy(bool)
-
-    def _encode(self, column, j, learned, out):
-        import pandas as pd
-
-        levels = learned["levels"]
-        text = to_text(column)
-        place = pd.Index(levels, dtype="string").get_indexer(text)
-        if learned["rare"]:
-            place[place < 0] = len(levels)
-        unknown = place < 0
-        out[unknown] = -1.0
-        out[~unknown, place[~unknown]] = 1.0
-        out[text.isna().to_numpy(bool)] = np.nan
-
-    def _describe(self, j, k, value):
-        levels = self.learned_[j]["levels"]
-        level = levels[k] if k < len(levels) else "a rare level"
-        return level if value >= 0.5 else f"not {level}"
-
-    def unseen(self, column, j):
-        """Return which values of the j-th column were not seen in `fit`."""
-        learned = self.learned_[j]
-        text = to_text(column)
-        return (
-            text.notna() & ~text.isin(learned["levels"] + learned["rare"])
-        ).to_numpy(bool)
-
-
-class FrequencyEncoder(ColumnsEncoder):
+class FrequencyEncoder:
     """Encode values by the logarithm of their frequency.
 
     Values are stored as hashes, so long text takes little memory. A value not seen
     during `fit` counts as rarer than any that was.
     """
 
-    def _learn(self, column, j):
-        text = to_text(column)
-        counts = text.value_counts()
+    def __init__(self, name, form, column):
+        counts = to_text(column).value_counts()
         n_known = int(counts.sum())
         hashes = _hashes(counts.index)
         order = np.argsort(hashes)
@@ -243,89 +130,93 @@ class FrequencyEncoder(ColumnsEncoder):
         common = counts.iloc[: 10 * FEW_LEVELS]
         common = sorted(zip(-common.to_numpy(np.int64), common.index, strict=True))
         common = common[:FEW_LEVELS]
-        learned = {
-            "hashes": hashes[order],
-            "logs": logs[order],
-            "unseen": float(np.log(0.5 / n_known)),
-            "texts": [str(text) for _, text in common],
-            "text_logs": np.log([-count / n_known for count, _ in common]),
-        }
-        suffixes = ["_frequency"] if len(counts) > 1 else []
-        return suffixes, learned, text.isna().to_numpy(bool)
+        self.suffixes = ["_frequency"]
+        self.hashes, self.logs = hashes[order], logs[order]
+        self.unseen_log = float(np.log(0.5 / n_known))
+        self.texts = [str(text) for _, text in common]
+        self.text_logs = np.log([-count / n_known for count, _ in common])
 
-    def _encode(self, column, j, learned, out):
+    def parsed(self, column):
+        """Return None: there is nothing to parse."""
+
+    def unseen(self, column):
+        """Return which values were not seen, None if there were too many to tell."""
+        if len(self.hashes) > FEW_LEVELS:
+            return None
         text = to_text(column)
-        place, found = self._places(text, learned)
-        out[:, 0] = np.where(found, learned["logs"][place], learned["unseen"])
-        out[text.isna().to_numpy(bool), 0] = np.nan
+        return ~self._find(text)[1] & text.notna().to_numpy(bool)
 
-    def _places(self, text, learned):
-        known, hashes = learned["hashes"], _hashes(text.fillna(""))
-        place = np.searchsorted(known, hashes).clip(max=len(known) - 1)
-        return place, known[place] == hashes
+    def transform(self, column):
+        """Return the feature, an ndarray of shape (n, 1)."""
+        text = to_text(column)
+        place, found = self._find(text)
+        out = np.where(found, self.logs[place], self.unseen_log)
+        out[text.isna().to_numpy(bool)] = np.nan
+        return out[:, None]
 
-    def _describe(self, j, k, value):
-        learned = self.learned_[j]
-        logs = learned["text_logs"]
-        if value < (learned["unseen"] + learned["logs"].min()) / 2:
+    def _find(self, text):
+        hashes = _hashes(text.fillna(""))
+        place = np.searchsorted(self.hashes, hashes).clip(max=len(self.hashes) - 1)
+        return place, self.hashes[place] == hashes
+
+    def describe(self, k, value):
+        """Return the most common level whose frequency is nearest."""
+        logs = self.text_logs
+        if value < (self.unseen_log + self.logs.min()) / 2:
             return "a new value"
-        if value < logs[-1] - 1e-9 and len(learned["logs"]) > len(logs):
-            others = np.unique(learned["logs"][learned["logs"] < logs[-1]])
+        if value < logs[-1] - 1e-9 and len(self.logs) > len(logs):
+            others = np.unique(self.logs[self.logs < logs[-1]])
             if len(others) and np.abs(others - value).min() < logs[-1] - value:
                 return "a rare value"
-        return learned["texts"][int(np.argmin(np.abs(logs - value)))]
-
-    def unseen(self, column, j):
-        """Return which values were not seen in `fit`, if there were few levels."""
-        learned = self.learned_[j]
-        if len(learned["hashes"]) > FEW_LEVELS:
-            return np.zeros(len(column), bool)
-        text = to_text(column)
-        _, found = self._places(text, learned)
-        return ~found & text.notna().to_numpy(bool)
+        return self.texts[int(np.argmin(np.abs(logs - value)))]
 
 
-class DateEncoder(ColumnsEncoder):
+class DateEncoder:
     """Encode dates as day, weekday and hour.
 
     Days are counted from 1970. A day outside the period of the training data counts
     as its first or last day, unless it is further away than the period is long.
     """
 
-    def parsed(self, column, j):
+    def __init__(self, name, form, column):
+        days = to_days(column, form)
+        self.form = form
+        self.first = float(np.floor(np.nanmin(days)))
+        self.last = float(np.floor(np.nanmax(days)))
+        self.parts = varying_parts(days)
+        self.suffixes = [f"_{part}" for part in self.parts]
+
+    def parsed(self, column):
+        """Return the column as dates."""
         import pandas as pd
 
-        days = to_days(column, self.forms[j])
-        dates = pd.to_datetime(days, unit="D", errors="coerce")
-        return pd.Series(dates, index=column.index)
+        if column.dtype.kind == "M":
+            return None
+        days = to_days(column, self.form)
+        return pd.Series(
+            pd.to_datetime(days, unit="D", errors="coerce"), index=column.index
+        )
 
-    def unseen(self, column, j):
-        """Return which values of the j-th column are not dates."""
-        return np.isnan(to_days(column, self.forms[j])) & ~is_missing(column)
+    def unseen(self, column):
+        """Return which values are not dates, None if all are."""
+        if column.dtype.kind == "M":
+            return None
+        return np.isnan(to_days(column, self.form)) & ~is_missing(column)
 
-    def _learn(self, column, j):
-        days = to_days(column, self.forms[j])
-        parts = varying_parts(days)
-        learned = {
-            "first": float(np.floor(np.nanmin(days))),
-            "last": float(np.floor(np.nanmax(days))),
-            "parts": parts,
-        }
-        return [f"_{part}" for part in parts], learned, np.isnan(days)
+    def transform(self, column):
+        """Return the features, an ndarray of shape (n, n_features)."""
+        days = to_days(column, self.form)
+        first, last, reach = self.first, self.last, self.last - self.first
+        out = np.column_stack([_part(days, part) for part in self.parts])
+        if self.parts[0] == "day":
+            day = out[:, 0]
+            later = np.maximum(np.minimum(day, last), day - reach)
+            out[:, 0] = np.minimum(np.maximum(later, first), later + reach)
+        return out
 
-    def _encode(self, column, j, learned, out):
-        days = to_days(column, self.forms[j])
-        first, last = learned["first"], learned["last"]
-        reach = last - first
-        for k, part in enumerate(learned["parts"]):
-            values = _part(days, part)
-            if part == "day":
-                later = np.maximum(np.minimum(values, last), values - reach)
-                values = np.minimum(np.maximum(later, first), later + reach)
-            out[:, k] = values
-
-    def _describe(self, j, k, value):
-        part = self.learned_[j]["parts"][k]
+    def describe(self, k, value):
+        """Return the text of a day, a weekday or a time."""
+        part = self.parts[k]
         if part == "day":
             last = datetime.date.max.toordinal()
             day = int(np.clip(round(value) + DAY_0, 1, last))
@@ -341,11 +232,6 @@ def is_missing(column):
     if column.dtype.kind in "iufbmM":
         return column.isna().to_numpy(bool)
     return to_text(column).isna().to_numpy(bool)
-
-
-def is_informative(missing):
-    """Whether gaps tell something: there are some, but not in most rows."""
-    return bool(missing.any() and missing.mean() <= MANY_GAPS)
 
 
 def to_numbers(column, form=PLAIN):

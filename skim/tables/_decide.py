@@ -5,13 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skim.tables._columns import (
-    is_informative,
-    is_missing,
-    to_days,
-    to_numbers,
-    varying_parts,
-)
+from skim.tables._columns import is_missing, to_days, to_numbers, varying_parts
 from skim.tables._text import ISO_DATES, MOST, PLAIN, find_dates, find_numbers, to_text
 
 MANY_DISTINCT = 0.9  # share of distinct values in a column that is named like an ID
@@ -31,7 +25,7 @@ class ColumnDecision(NamedTuple):
     column : str
         The column's name.
     treatment : str
-        "number", "category", "frequency", "date", "identifier" or "dropped".
+        "number", "frequency", "date", "identifier" or "dropped".
     reason : str
         Why, in a few words. For a constant column, it contains the constant.
     """
@@ -39,14 +33,6 @@ class ColumnDecision(NamedTuple):
     column: str
     treatment: str
     reason: str
-
-
-class Rules(NamedTuple):
-    """The parameters of the encoder that decisions depend on."""
-
-    max_levels: int = 0
-    missing: str = "unknown"
-    dates: str = "auto"
 
 
 class Outcome(NamedTuple):
@@ -76,7 +62,7 @@ class Outcome(NamedTuple):
 NO_VALUES = Outcome("dropped", "no values", constant="")
 
 
-def decide(column, name, rules):
+def decide(column, name, dates):
     """Return the outcome for a column, whose name may suggest an identifier."""
     import pandas as pd
 
@@ -87,32 +73,26 @@ def decide(column, name, rules):
     if column.isna().all():
         return NO_VALUES
     if pd.api.types.is_bool_dtype(dtype):
-        return _number(column, "true or false", rules)
+        return _number(column, "true or false")
     if pd.api.types.is_datetime64_any_dtype(dtype):
-        return _date(column, ISO_DATES, "dates", rules)
+        return _date(column, ISO_DATES, "dates")
     if pd.api.types.is_timedelta64_dtype(dtype):
-        return _number(column, "durations, in seconds", rules)
+        return _number(column, "durations, in seconds")
     if pd.api.types.is_numeric_dtype(dtype):
-        found = _identifier(column, name, rules)
-        return found or _number(column, "numbers", rules)
-    return _text(column, name, rules)
+        found = _identifier(column, name)
+        return found or _number(column, "numbers")
+    return _text(column, name, dates)
 
 
-def decide_category(column, rules):
+def decide_category(column):
     """Return the outcome for a categorical column."""
     text = to_text(column)
-    levels, missing = text.dropna().unique(), text.isna().to_numpy(bool)
+    levels, gaps = text.dropna().unique(), _gaps(text.isna())
     if not len(levels):
         return NO_VALUES
-    if len(levels) == 1 and not (
-        rules.missing == "evidence" and is_informative(missing)
-    ):
-        return Outcome(
-            "dropped", f"constant: {levels[0]}{_gaps(missing)}", constant=levels[0]
-        )
-    treatment = "category" if len(levels) <= rules.max_levels else "frequency"
-    n_levels = f"{len(levels):,} level{'s' * (len(levels) > 1)}"
-    return Outcome(treatment, f"{n_levels}{_gaps(missing)}")
+    if len(levels) == 1:
+        return Outcome("dropped", f"constant: {levels[0]}{gaps}", constant=levels[0])
+    return Outcome("frequency", f"{len(levels):,} levels{gaps}")
 
 
 def _plain(column):
@@ -136,7 +116,7 @@ def _plain(column):
     return column
 
 
-def _text(column, name, rules):
+def _text(column, name, dates):
     import pandas as pd
 
     text = to_text(column)
@@ -145,20 +125,18 @@ def _text(column, name, rules):
     numbers = find_numbers(text)
     if numbers.form:
         values = pd.Series(numbers.parsed, index=column.index)
-        found = _identifier(values, name, rules)
-        return found or _number(text, numbers.what, rules, numbers)
-    dates = find_dates(text, rules.dates)
-    if dates.form:
-        return _date(text, dates.form, dates.what, rules, dates)
+        found = _identifier(values, name)
+        return found or _number(text, numbers.what, numbers)
+    found = find_dates(text, dates)
+    if found.form:
+        return _date(text, found.form, found.what, found)
     outcome = (
-        _nearly_unique(text)
-        or _named_identifier(text, name)
-        or decide_category(text, rules)
+        _nearly_unique(text) or _named_identifier(text, name) or decide_category(text)
     )
     nearest, kind = max(
-        (numbers, "numbers"), (dates, "dates"), key=lambda f: f[0].share
+        (numbers, "numbers"), (found, "dates"), key=lambda f: f[0].share
     )
-    if outcome.treatment in ("category", "frequency") and nearest.share > MOST:
+    if outcome.treatment == "frequency" and nearest.share > MOST:
         warning = (
             f"{nearest.share:.0%} of the values are {kind}, but it is encoded as a "
             f"category because of {nearest.n_obstacles:,} others, such as "
@@ -199,7 +177,7 @@ def _nearly_unique(text):
     return Outcome("identifier", f"{how}{gaps}")
 
 
-def _identifier(numbers, name, rules):
+def _identifier(numbers, name):
     """Return the outcome for numbers that are identifiers or codes, else None."""
     values = to_numbers(numbers)
     if not np.isfinite(values).all() or not (values == np.floor(values)).all():
@@ -209,7 +187,7 @@ def _identifier(numbers, name, rules):
     outcome = _named_identifier(numbers, name)
     if outcome is None and _is_id_name(name) and values.min() < values.max():
         text = to_text(numbers)
-        outcome = _nearly_unique(text) or decide_category(text, rules)
+        outcome = _nearly_unique(text) or decide_category(text)
         outcome = outcome._replace(reason=f"named like a code; {outcome.reason}")
     return outcome
 
@@ -234,7 +212,7 @@ def _is_id_name(name):
     return any(word.lower() in ID_WORDS for word in words)
 
 
-def _number(column, what, rules, found=None):
+def _number(column, what, found=None):
     import pandas as pd
 
     form = found.form if found else PLAIN
@@ -243,7 +221,7 @@ def _number(column, what, rules, found=None):
     if not finite.any():
         return Outcome("dropped", "no finite values", constant="")
     if values[finite].min() == values[finite].max():
-        return decide_category(column, rules)
+        return decide_category(column)
     n_infinite = int(np.isinf(values).sum())
     notes = f"; {n_infinite:,} infinite" if n_infinite else ""
     notes += _obstacles(found) + _gaps(is_missing(column))
@@ -254,7 +232,7 @@ def _number(column, what, rules, found=None):
     return outcome
 
 
-def _date(column, form, what, rules, found=None):
+def _date(column, form, what, found=None):
     import pandas as pd
 
     days = found.parsed if found else to_days(column, form)
@@ -262,7 +240,7 @@ def _date(column, form, what, rules, found=None):
         return NO_VALUES
     parts = varying_parts(days)
     if not parts:
-        return decide_category(column, rules)
+        return decide_category(column)
     notes = _obstacles(found) + _gaps(is_missing(column))
     reason = f"{what}: {', '.join(parts)}{notes}"
     if not found:

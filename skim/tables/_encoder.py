@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from numbers import Integral
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
-from sklearn.compose import ColumnTransformer
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
     _check_feature_names_in,
     check_is_fitted,
@@ -20,22 +18,16 @@ from sklearn.utils.validation import (
 )
 
 from skim._utils import import_pandas
-from skim.tables._columns import (
-    CategoryEncoder,
-    DateEncoder,
-    FrequencyEncoder,
-    NumberEncoder,
-)
-from skim.tables._decide import ColumnDecision, Outcome, Rules, decide, decide_category
+from skim.tables._columns import DateEncoder, FrequencyEncoder, NumberEncoder
+from skim.tables._decide import ColumnDecision, Outcome, decide, decide_category
 from skim.tables._text import to_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ENCODERS = {
+ENCODERS: dict[str, Any] = {
     "number": NumberEncoder,
     "date": DateEncoder,
-    "category": CategoryEncoder,
     "frequency": FrequencyEncoder,
 }
 
@@ -61,15 +53,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     - Text most of whose rows have a value that occurs only once, or at most
       :math:`\log_{10} n` times in `n` rows: an identifier, or, if it is long, free
       text, which is dropped. Rarity would mean nothing there.
-    - Other text: the logarithm of the frequency of each value. With at most
-      `max_levels` levels, the text is one-hot encoded instead; levels in less than 1%
-      of the rows share a feature.
+    - Other text: the logarithm of the frequency of each value. One feature per level
+      would distract a detector: rows of a smaller group would come out as more unusual
+      than a row with an absurd number.
 
     Missing values are NaN, which the detectors of skim treat as unknown.
 
     Values that were not seen in `fit` look unusual to a detector: an unknown level
-    counts as rarer than all others, or as rare if the column is one-hot encoded (if
-    it had no rare levels, all its features are -1). Dates get some leeway, because
+    counts as rarer than all others. Dates get some leeway, because
     new rows tend to be later than the training data: a day after the last one counts
     as the last one, unless it is further away than the training period is long.
     New values in columns that are no features are told by :meth:`unseen_values`.
@@ -87,16 +78,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ids : sequence of str or int, default=()
         Columns that identify rows and are not features.
 
-    max_levels : int, default=0
-        Text with at most this many levels is one-hot encoded. One-hot features
-        easily distract an outlier detector: rows of an ordinary category may come
-        out as more unusual than a row with an absurd number.
-
-    missing : {"unknown", "evidence"}, default="unknown"
-        What a missing value means. If "evidence", a row can be an outlier because
-        values are missing: columns with missing values get an additional feature that
-        flags them, unless more than half of their values are missing.
-
     dates : {"auto", "day first", "month first"}, default="auto"
         How to read dates such as 3/4/2024. If "auto", the order is inferred from the
         column; if it cannot be told, there is a warning.
@@ -104,11 +85,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     decisions_ : list of ColumnDecision
-        The name, the treatment ("number", "category", "frequency", "date",
-        "identifier" or "dropped") and the reason for each column.
+        The name, the treatment ("number", "frequency", "date", "identifier" or
+        "dropped") and the reason for each column.
 
-    transformer_ : ColumnTransformer
-        The fitted column encoders. It refers to columns by position.
+    encoders_ : dict of int to object
+        The fitted encoder of each column that is a feature, by position.
 
     origins_ : ndarray of shape (n_features_out,)
         The name of the column that each output feature comes from.
@@ -156,8 +137,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "drop": ["array-like"],
         "categorical": ["array-like"],
         "ids": ["array-like"],
-        "max_levels": [Interval(Integral, 0, None, closed="left")],
-        "missing": [StrOptions({"unknown", "evidence"})],
         "dates": [StrOptions({"auto", "day first", "month first"})],
     }
 
@@ -167,15 +146,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         drop: Sequence[str | int] = (),
         categorical: Sequence[str | int] = (),
         ids: Sequence[str | int] = (),
-        max_levels: int = 0,
-        missing: Literal["unknown", "evidence"] = "unknown",
         dates: Literal["auto", "day first", "month first"] = "auto",
     ):
         self.drop = drop
         self.categorical = categorical
         self.ids = ids
-        self.max_levels = max_levels
-        self.missing = missing
         self.dates = dates
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -195,54 +170,43 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self : object
             The fitted encoder.
         """
-        self.__dict__.pop("transformer_", None)
+        self.__dict__.pop("encoders_", None)
         table = self._frame(X, reset=True)
         names = [str(name) for name in self._names_in()]
-        requested = self._requested(names)
-        categorical = self._positions(self.categorical, names, "categorical")
-        rules = Rules(self.max_levels, self.missing, self.dates)
-        outcomes = []
+        outcomes = self._requested(names)
+        for j in self._positions(self.categorical, names, "categorical"):
+            outcomes.setdefault(j, decide_category(table[j]))
         for j, name in enumerate(names):
-            column = table.iloc[:, j]
-            if name in requested:
-                outcomes.append(requested[name])
-            elif j in categorical:
-                outcomes.append(decide_category(column, rules))
-            else:
-                outcomes.append(decide(column, name, rules))
-            if outcomes[-1].warning:
-                warnings.warn(f"Column {name!r}: {outcomes[-1].warning}.", stacklevel=3)
+            if j not in outcomes:
+                outcomes[j] = decide(table[j], name, self.dates)
+            if outcomes[j].warning:
+                warnings.warn(f"Column {name!r}: {outcomes[j].warning}.", stacklevel=3)
         self.decisions_ = [
-            ColumnDecision(name, outcome.treatment, outcome.reason)
-            for name, outcome in zip(names, outcomes, strict=True)
+            ColumnDecision(name, outcomes[j].treatment, outcomes[j].reason)
+            for j, name in enumerate(names)
         ]
-        transformer = _column_transformer(outcomes, names, self.missing == "evidence")
-        if not transformer.transformers:
+        encoders: dict[int, Any] = {}
+        for treatment, encoder in ENCODERS.items():
+            for j, name in enumerate(names):
+                if outcomes[j].treatment == treatment:
+                    parsed = outcomes[j].parsed
+                    column = table[j] if parsed is None else parsed
+                    encoders[j] = encoder(name, outcomes[j].form, column)
+        if not encoders:
             why = "; ".join(f"{d.column}: {d.reason}" for d in self.decisions_[:5])
             more = "; ..." if len(self.decisions_) > 5 else ""
             raise ValueError(f"No column can be used as a feature ({why}{more}).")
-        for j, outcome in enumerate(outcomes):
-            if outcome.parsed is not None:
-                table[j] = outcome.parsed
-        self.transformer_ = transformer.fit(table)
-        self._constants = [
-            (j, outcome.constant)
-            for j, outcome in enumerate(outcomes)
+        self._constants = {
+            j: outcome.constant
+            for j, outcome in outcomes.items()
             if outcome.constant is not None
+        }
+        # The position of the column of each feature, and its place in the column.
+        self._places = [
+            (j, k) for j, own in encoders.items() for k in range(len(own.suffixes))
         ]
-        # The encoder of each feature, its column there, and its place in the column.
-        self._places = np.array(
-            [
-                (i, j, k)
-                for i, (step, _) in enumerate(self._steps())
-                for j, suffixes in enumerate(step.suffixes_)
-                for k in range(len(suffixes))
-            ]
-        )
-        self.origins_ = np.array(
-            [names[j] for j, suffixes in self._columns() for _ in suffixes],
-            dtype=object,
-        )
+        self.origins_ = np.array([names[j] for j, _ in self._places], dtype=object)
+        self.encoders_ = encoders
         return self
 
     def transform(
@@ -261,7 +225,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Finite numbers, and NaN for missing values.
         """
         check_is_fitted(self)
-        return self.transformer_.transform(self._frame(X, reset=False))
+        table = self._frame(X, reset=False)
+        features = [own.transform(table[j]) for j, own in self.encoders_.items()]
+        return np.concatenate(features, axis=1)
 
     def describe(self, feature: str | int, value: float) -> str:
         """Write a value of an output feature as the column would have it.
@@ -299,11 +265,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     f"Unknown feature {feature!r}; the features are {known}."
                 )
             feature = names.index(feature)
-        i, j, k = self._places[feature].tolist()
-        step = self.transformer_.named_transformers_[
-            self.transformer_.transformers[i][0]
-        ]
-        return step.describe(j, k, float(value))
+        if np.isnan(value):
+            return "missing"
+        j, k = self._places[int(feature)]
+        return self.encoders_[j].describe(k, float(value))
 
     def unseen_values(self, X: ArrayLike | pd.DataFrame) -> pd.DataFrame:
         """Find values that the scores cannot do justice to.
@@ -326,15 +291,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         table = self._frame(X, reset=False)
         unseen = {}
-        for j, constant in self._constants:
-            text = to_text(table.iloc[:, j])
+        for j, constant in self._constants.items():
+            text = to_text(table[j])
             unseen[j] = (text.notna() & (text != constant)).to_numpy(bool)
-        for step, positions in self._steps():
-            for k, j in enumerate(positions):
-                unseen[j] = step.unseen(table.iloc[:, j], k)
+        for j, own in self.encoders_.items():
+            unseen[j] = own.unseen(table[j])
         cells = [
             (row, j, value)
             for j, new in unseen.items()
+            if new is not None and new.any()
             for row, value in zip(
                 np.flatnonzero(new), to_text(table.iloc[new, j]), strict=True
             )
@@ -352,13 +317,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def parse(self, X):
         """Return the table with numbers and dates in text parsed."""
-        pd = import_pandas("Tables need pandas: pip install 'skim-od[cli]'")
         table = self._frame(X, reset=False)
-        columns = {j: table.iloc[:, j] for j in range(table.shape[1])}
-        for step, positions in self._steps():
-            for k, j in enumerate(positions):
-                columns[j] = step.parsed(columns[j], k)
-        table = pd.DataFrame(columns, index=table.index, copy=False)
+        for j, own in self.encoders_.items():
+            parsed = own.parsed(table[j])
+            if parsed is not None:
+                table[j] = parsed
         table.columns = [str(name) for name in self._names_in()]
         return table
 
@@ -382,33 +345,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names = _check_feature_names_in(self, input_features)
         taken: set[str] = set()
         features = [
-            _unique(f"{names[j]}{suffix}", taken)
-            for j, suffixes in self._columns()
-            for suffix in suffixes
+            _unique(f"{names[j]}{self.encoders_[j].suffixes[k]}", taken)
+            for j, k in self._places
         ]
         return np.array(features, dtype=object)
-
-    def _columns(self):
-        """Yield the position and suffixes of each encoded column, in output order."""
-        for step, positions in self._steps():
-            yield from zip(positions, step.suffixes_, strict=True)
-
-    def _steps(self):
-        """Yield the fitted column encoders and the positions of their columns."""
-        for name, _, positions in self.transformer_.transformers:
-            yield self.transformer_.named_transformers_[name], positions
 
     def _names_in(self):
         default = [f"x{j}" for j in range(self.n_features_in_)]
         return getattr(self, "feature_names_in_", default)
 
     def _requested(self, names):
-        """Return the outcomes that the parameters ask for, by column name."""
+        """Return the outcomes that the parameters ask for, by position."""
         requested = {}
         for j in self._positions(self.ids, names, "ids"):
-            requested[names[j]] = Outcome("identifier", "as requested")
+            requested[j] = Outcome("identifier", "as requested")
         for j in self._positions(self.drop, names, "drop"):
-            requested[names[j]] = Outcome("dropped", "as requested")
+            requested[j] = Outcome("dropped", "as requested")
         return requested
 
     def _positions(self, columns, names, parameter):
@@ -460,7 +412,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return frame
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "transformer_")
+        return hasattr(self, "encoders_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -469,17 +421,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _column_transformer(outcomes, names, flag):
-    steps = []
-    for treatment, encoder in ENCODERS.items():
-        chosen = [j for j, o in enumerate(outcomes) if o.treatment == treatment]
-        if chosen:
-            forms = [outcomes[j].form for j in chosen]
-            step = encoder([names[j] for j in chosen], forms, flag)
-            steps.append((treatment, step, chosen))
-    return ColumnTransformer(steps).set_output(transform="default")
 
 
 def _unique(name, taken):
@@ -495,6 +436,6 @@ def _check_frame(X):
     if X.columns.has_duplicates:
         twice = X.columns[X.columns.duplicated()][0]
         raise ValueError(f"Duplicate column name {twice!r}; rename one of the columns.")
-    complex_ = [name for name in X.columns if X[name].dtype.kind == "c"]
+    complex_ = [name for name, dtype in X.dtypes.items() if dtype.kind == "c"]
     if complex_:
         raise ValueError(f"Complex data not supported: column {complex_[0]!r}.")

@@ -3,6 +3,8 @@
 import io
 import re
 import warnings
+import zipfile
+from contextlib import suppress
 
 from skim.tables._csv import MISSING, NUMBER
 
@@ -26,6 +28,8 @@ def read_excel(source, notes, sheet, skip_rows):
                 f"{source.name} is protected with a password; save it without one."
             )
         raise ValueError(f"{source.name} is an old Excel workbook; save it as .xlsx.")
+    with suppress(zipfile.BadZipFile), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        source.check_size(sum(member.file_size for member in archive.infolist()))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of styles and validations that are not read
         try:

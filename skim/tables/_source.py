@@ -1,11 +1,13 @@
-"""Where the bytes of a table come from: a file, compressed or not, or a pipe."""
+"""Where the bytes of a table come from: files, compressed or not, or a pipe."""
 
 from __future__ import annotations
 
 import bz2
+import glob
 import gzip
 import io
 import lzma
+import os
 import re
 import zipfile
 import zlib
@@ -15,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 HEAD = 2**20  # bytes used to detect the format, encoding, delimiter and header
+MAX_GB = 2.0  # of a table in memory, unless SKIM_MAX_GB says otherwise
+MAX_RATIO = 1000  # at most, a file grows that much when it is unpacked
 TEXT = (".csv", ".tsv", ".txt")
 ARROW = (".parquet", ".pq", ".feather", ".arrow")
 JSON = (".jsonl", ".ndjson", ".json")
@@ -41,8 +45,6 @@ JSON_START = re.compile(rb"(\xef\xbb\xbf)?\s*(\{|\[\s*[\[{])")
 def _open_zst(file):
     import pyarrow as pa
 
-    if isinstance(file, Path):
-        file = str(file)
     return io.BufferedReader(pa.input_stream(file, compression="zstd"))
 
 
@@ -61,18 +63,55 @@ COMPRESSIONS: dict[str, Any] = {
 DAMAGE = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
 
+class RemoteFile:
+    """A file at an address that fsspec knows, with the methods of a Path."""
+
+    def __init__(self, fs, path):
+        self.fs = fs
+        self.path = path
+
+    def __str__(self):
+        return self.fs.unstrip_protocol(self.path)
+
+    @property
+    def name(self):
+        """The name of the file, without its folder."""
+        return self.path.rsplit("/", 1)[-1]
+
+    def is_file(self):
+        """Whether there is such a file."""
+        return self.fs.isfile(self.path)
+
+    exists = is_file
+
+    def open(self, mode):
+        """Open the file."""
+        return self.fs.open(self.path, mode)
+
+    def state(self):
+        """Return its size, and what else tells whether it has changed."""
+        info = self.fs.info(self.path)
+        return info["size"], *(str(info.get(key)) for key in ("ETag", "mtime"))
+
+
 class Source:
     """A table's bytes, which can be read several times.
 
     Parameters
     ----------
-    data : Path or bytes
+    data : Path, RemoteFile or bytes
         The file, or all that came through a pipe.
     name : str
         The name of the table in error messages.
     compression, extension : str, default=None
-        By default, these are inferred from the name of the file, or else from the
-        first bytes.
+        By default, these are inferred from the first bytes.
+
+    Attributes
+    ----------
+    max_bytes : float
+        Size from which on a table is too large to be read into memory.
+    is_limited : bool
+        Whether it is to be read into memory.
     """
 
     def __init__(self, data, name, compression=None, extension=None):
@@ -80,32 +119,34 @@ class Source:
         self.name = name
         self.compression = compression
         self._extension = extension
+        self.max_bytes = max_bytes()
+        self.is_limited = True
 
     @classmethod
-    def of_file(cls, path, name=None):
+    def of_file(cls, path):
         """Return the source for a path, which may also be that of a pipe."""
-        name = name or str(path)
         if not path.exists():
-            raise FileNotFoundError(f"{name} does not exist.")
+            raise FileNotFoundError(f"{path} does not exist.")
         if not path.is_file():
-            return cls.of_bytes(path.read_bytes(), name)
-        compression, extension = extensions(path)
+            return cls.of_bytes(path.read_bytes(), str(path))
+        compression, extension = extensions(path.name)
         if compression is None and extension is None:
             raise ValueError(
-                f"{name} has an unknown extension; it must be one of "
+                f"{path} has an unknown extension; it must be one of "
                 f"{', '.join(sorted(FORMATS))}, or of a compressed file "
                 f"({', '.join(COMPRESSIONS)})."
             )
+        source = cls(path, str(path), compression, extension)
         try:
-            with path.open("rb") as file:
-                is_empty = not file.read(1)
+            is_empty = not source.state()[0]
+            path.open("rb").close()
         except PermissionError:
             raise PermissionError(
-                f"{name} cannot be read: permission denied."
+                f"{path} cannot be read: permission denied."
             ) from None
         if is_empty:
-            raise ValueError(f"{name} is empty.")
-        return cls(path, name, compression, extension)
+            raise ValueError(f"{path} is empty.")
+        return source
 
     @classmethod
     def of_bytes(cls, data, name):
@@ -122,11 +163,11 @@ class Source:
     @contextmanager
     def reading(self):
         """Check that the file is intact, and does not change, within the block."""
-        before = self._state()
+        before = self.state()
         try:
             yield self
         except (*DAMAGE, OSError, ValueError, NotImplementedError) as error:
-            if self._state() != before:
+            if self.state() != before:
                 raise self._changed() from None
             # Errors of decompressors carry no errno, unlike those of a disk.
             is_damage = isinstance(error, (*DAMAGE, NotImplementedError)) or (
@@ -138,12 +179,15 @@ class Source:
             raise ValueError(
                 f"{self.name} is damaged or incomplete: {reason}."
             ) from None
-        if self._state() != before:
+        if self.state() != before:
             raise self._changed()
 
-    def _state(self):
+    def state(self):
+        """Return the size of the file and the time of its last change."""
         if isinstance(self.data, bytes):
-            return None
+            return (len(self.data),)
+        if isinstance(self.data, RemoteFile):
+            return self.data.state()
         try:
             status = self.data.stat()
         except FileNotFoundError:
@@ -161,8 +205,7 @@ class Source:
         if self._extension is not None:
             return self._extension
         if self.compression == ".zip":
-            file = io.BytesIO(self.data) if isinstance(self.data, bytes) else self.data
-            with zipfile.ZipFile(file) as archive:
+            with zipfile.ZipFile(self._raw()) as archive:
                 member = self._only_member(archive)
             extension = Path(member.filename).suffix.lower()
             if extension in FORMATS:
@@ -187,21 +230,37 @@ class Source:
             )
         return members[0]
 
-    def open(self):
-        """Open the decompressed bytes as a binary file."""
-        file = io.BytesIO(self.data) if isinstance(self.data, bytes) else self.data
-        if self.compression is not None:
-            return COMPRESSIONS[self.compression](file)
-        return file if isinstance(self.data, bytes) else self.data.open("rb")
+    def _raw(self):
+        """Return what decompressors open: a file, or its path."""
+        if isinstance(self.data, bytes):
+            return io.BytesIO(self.data)
+        is_remote = isinstance(self.data, RemoteFile)
+        return self.data.open("rb") if is_remote else str(self.data)
 
-    @contextmanager
-    def stream(self):
-        """Yield what Arrow reads fastest: a file name, or a binary file."""
-        if self.compression is None and not isinstance(self.data, bytes):
-            yield str(self.data)
-        else:
+    def open(self):
+        """Open the decompressed bytes as a binary file that is not too large."""
+        raw = self._raw()
+        if self.compression is None:
+            self.check_size((self.state() or (0,))[0])
+            return open(raw, "rb") if isinstance(raw, str) else raw
+        file = COMPRESSIONS[self.compression](raw)
+        return io.BufferedReader(_Counted(file, self.check_size))
+
+    def check_size(self, size):
+        """Raise if a table of so many bytes is too large."""
+        if self.is_limited and size > self.max_bytes:
+            raise ValueError(
+                f"{self.name} has more than {self.max_bytes / 1e9:g} GB of data; give "
+                "a folder as the output (--output found/) to work on it in batches, or "
+                "set the environment variable SKIM_MAX_GB to read it into memory."
+            )
+
+    def check_unpacked(self):
+        """Raise if a compressed file is too large, before anything is kept of it."""
+        if self.compression and self.state()[0] * MAX_RATIO > self.max_bytes:
             with self.open() as file:
-                yield file
+                while file.read(HEAD):
+                    pass
 
     def head(self):
         """Return the first bytes."""
@@ -216,15 +275,44 @@ class Source:
     def kind(self):
         """Return what the file is by its first bytes, or None if that is unknown."""
         head = self.head()
-        for magic, (_, kind) in MAGIC.items():
-            if head.startswith(magic):
-                return kind
-        return None
+        kinds = (kind for magic, (_, kind) in MAGIC.items() if head.startswith(magic))
+        return next(kinds, None)
 
 
-def extensions(path):
+class _Counted(io.RawIOBase):
+    """A stream that checks how many bytes came out of it."""
+
+    def __init__(self, file, check):
+        self.file = file
+        self.check = check
+        self.n_bytes = 0
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        n = self.file.readinto(buffer)
+        self.n_bytes += n
+        self.check(self.n_bytes)
+        return n
+
+    def close(self):
+        self.file.close()
+        super().close()
+
+
+def max_bytes():
+    """Return how many bytes a table in memory may have."""
+    text = os.environ.get("SKIM_MAX_GB") or MAX_GB
+    try:
+        return float(text) * 1e9
+    except ValueError:
+        raise ValueError(f"SKIM_MAX_GB must be a number, not {text!r}.") from None
+
+
+def extensions(name):
     """Return the extension of the compression and that of the format, or None."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes[-2:]]
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes[-2:]]
     compression = suffixes.pop() if suffixes and suffixes[-1] in COMPRESSIONS else None
     extension = suffixes[-1] if suffixes and suffixes[-1] in FORMATS else None
     return compression, extension
@@ -258,3 +346,68 @@ def _members(archive):
         and not member.filename.startswith("__MACOSX/")
         and Path(member.filename).name != ".DS_Store"
     ]
+
+
+# Several files ----------------------------------------------------------------------
+
+
+def find_files(source):
+    """Return the files that a path, a folder, a pattern or an address stands for."""
+    name = os.fspath(source)
+    if "://" in str(name):
+        return _remote_files(name)
+    path = Path(source)
+    if path.is_dir():
+        return _of_folder(list(path.iterdir()), name)
+    if path.exists() or not glob.has_magic(name):
+        return [path]
+    found = sorted(map(Path, glob.glob(name, recursive=True)))
+    return _of_pattern([path for path in found if path.is_file()], name)
+
+
+def _remote_files(name):
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise ImportError(
+            f"{name} is not a local file, which needs fsspec: pip install fsspec"
+        ) from error
+    fs, path = url_to_fs(name)
+    if fs.isdir(path):
+        return _of_folder([RemoteFile(fs, p) for p in fs.ls(path, detail=False)], name)
+    if not glob.has_magic(path):
+        return [RemoteFile(fs, path)]
+    found = [RemoteFile(fs, p) for p in sorted(fs.glob(path))]
+    return _of_pattern([file for file in found if file.is_file()], name)
+
+
+def _of_pattern(files, name):
+    if not files:
+        raise FileNotFoundError(f"No file matches {name}.")
+    for file in files:
+        if len(files) > 1 and extensions(file.name)[1] not in (*TEXT, *ARROW):
+            raise ValueError(
+                f"{file} is neither text nor Parquet; only those can be read together."
+            )
+    return files
+
+
+def _of_folder(files, name):
+    kinds: dict = {}
+    for file in sorted(files, key=str):
+        _, extension = extensions(file.name)
+        hidden = file.name.startswith((".", "_"))  # also what Spark writes beside
+        if extension in (*TEXT, *ARROW) and file.is_file() and not hidden:
+            kinds.setdefault(extension, []).append(file)
+    folder = str(name).rstrip("/")
+    if not kinds:
+        raise FileNotFoundError(
+            f"{name} is a directory without CSV or Parquet files; for those in its "
+            f"subdirectories, use a pattern such as '{folder}/**/*.csv'."
+        )
+    if len(kinds) > 1:
+        raise ValueError(
+            f"{name} has files of several formats ({', '.join(kinds)}); use a pattern "
+            f"such as '{folder}/*{next(iter(kinds))}'."
+        )
+    return next(iter(kinds.values()))

@@ -1,6 +1,9 @@
-"""DaskDetector on Dask's collections."""
+"""DaskDetector on Dask's collections, and on a cluster."""
 
+import os
 import pickle
+import signal
+from itertools import pairwise
 
 import dask
 import dask.array as da
@@ -8,261 +11,201 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from distributed import Client, LocalCluster
 from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
+from sklearn.pipeline import make_pipeline
 
+from skim import IMAutoencoderDetector
 from skim.distributed import DaskDetector
-from tests.distributed.conftest import cut, detector, pipeline
+from skim.distributed._sample import draw, merge, sampled_rows
+from skim.tables import TableEncoder
+from tests.distributed.counted import Counted
 
-METHODS = [
-    "score_samples",
-    "decision_function",
-    "predict",
-    "outlier_probability",
-    "explain",
-]
+N = 300
+METHODS = ["score_samples", "decision_function", "predict", "outlier_probability"]
 
 
-def frame_of(parts):
-    """A Dask frame of exactly these parts, with unknown divisions."""
-    delayed = [dask.delayed(part) for part in parts]
-    return dd.from_delayed(delayed, meta=parts[0].iloc[:0], verify_meta=False)
+@pytest.fixture(autouse=True)
+def synchronous(request):
+    if "cluster" in request.fixturenames:
+        yield
+    else:
+        with dask.config.set(scheduler="synchronous"):
+            yield
 
 
-def expected(estimator, method, X):
-    """The method of a pipeline's detector, where the pipeline does not have it."""
-    if hasattr(estimator, method):
-        return getattr(estimator, method)(X)
-    return getattr(estimator[-1], method)(estimator[0].transform(X))
+@pytest.fixture(scope="module")
+def numbers():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(N, 4)) @ rng.normal(size=(4, 4))
+
+
+@pytest.fixture(scope="module")
+def orders():
+    """Orders of which one has a rare country, and one an absurd price."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {
+            "price": rng.normal(50, 5, N).round(2),
+            "weight": rng.normal(3, 0.2, N).round(3),
+            "country": rng.choice(["DE", "FR"], N),
+        }
+    )
+    table.loc[N - 1, "country"] = "XX"
+    table.loc[N - 2, "price"] = 1e7
+    return table
+
+
+def detector():
+    return IMAutoencoderDetector(epochs=5, random_state=0)
+
+
+def pipeline():
+    return make_pipeline(TableEncoder(), detector())
+
+
+def frame_of(table, n_parts=5):
+    """A Dask frame of parts of different lengths, one of them empty."""
+    ends = (np.linspace(0, 1, n_parts + 1) ** 1.3 * len(table)).round().astype(int)
+    parts = [table[start:end] for start, end in pairwise([0, *ends])]
+    return dd.from_delayed([dask.delayed(part) for part in parts], meta=table[:0])
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_frames_give_bitwise_what_the_estimator_gives(orders, method):
-    indexed = orders.set_index(pd.Index(np.arange(len(orders)) * 10, name="number"))
-    X = dd.from_pandas(indexed, npartitions=4)
-    model = DaskDetector(pipeline(), n_rows=200, random_state=0).fit(X)
-    lazy = getattr(model, method)(X)
-    assert lazy.npartitions == 4
+def test_results_are_bitwise_those_of_the_estimator(numbers, method):
+    table = pd.DataFrame(numbers, columns=list("abcd"))
+    table.index = pd.Index(np.arange(N) * 10, name="number")
+    X = dd.from_pandas(table, npartitions=4)
+    model = DaskDetector(detector(), n_rows=200, random_state=0).fit(X)
+    lazy = getattr(model, method)(X[list("dcba")])  # in any order
     assert lazy.divisions == X.divisions
     found = lazy.compute()
-    np.testing.assert_array_equal(found, expected(model.estimator_, method, indexed))
-    pd.testing.assert_index_equal(found.index, indexed.index)
-    meta = lazy._meta
-    assert type(meta) is type(found)
-    assert meta.index.name == "number"
-    if method == "explain":
-        assert (
-            list(found)
-            == list(meta)
-            == model.estimator_[0].get_feature_names_out().tolist()
-        )
-        pd.testing.assert_series_equal(meta.dtypes, found.dtypes)
-    else:
-        assert (meta.dtype, meta.name) == (found.dtype, found.name)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_arrays_give_bitwise_what_the_estimator_gives(numbers, method):
-    X = da.from_array(numbers, chunks=(170, 2))
-    model = DaskDetector(detector(), n_rows=200, random_state=0).fit(X)
-    lazy = getattr(model, method)(X)
-    found = lazy.compute()
-    np.testing.assert_array_equal(found, getattr(model.estimator_, method)(numbers))
-    assert lazy.dtype == lazy._meta.dtype == found.dtype
-    assert lazy.shape == found.shape
-    assert lazy.chunks[0] == X.chunks[0]
-
-
-def test_relative_explanations(numbers):
-    X = da.from_array(numbers, chunks=(200, 4))
-    model = DaskDetector(detector(), random_state=0).fit(X)
-    found = model.explain(X, relative=True).compute()
-    wanted = model.estimator_.explain(numbers, relative=True)
+    wanted = getattr(model.estimator_, method)(table)
     np.testing.assert_array_equal(found, wanted)
+    pd.testing.assert_index_equal(found.index, table.index)
+    assert (lazy._meta.dtype, lazy._meta.name) == (found.dtype, found.name)
+    array = da.from_array(numbers, chunks=(170, 2))
+    model = DaskDetector(detector(), n_rows=200, random_state=0).fit(array)
+    lazy = getattr(model, method)(array)
+    np.testing.assert_array_equal(lazy, getattr(model.estimator_, method)(numbers))
+    assert lazy.chunks[0] == array.chunks[0]
 
 
 def test_few_rows_are_all_used(orders):
-    X = frame_of(cut(orders))
+    X = frame_of(orders)
     model = DaskDetector(pipeline(), n_rows=1000).fit(X)
     whole = pipeline().fit(orders)
     assert model.n_samples_seen_ == model.n_samples_fit_ == len(orders)
-    np.testing.assert_array_equal(
-        model.score_samples(X).compute(), whole.score_samples(orders)
-    )
+    np.testing.assert_array_equal(model.score_samples(X), whole.score_samples(orders))
     assert model.offset_ == whole[-1].offset_
-
-
-def test_the_seed_decides_about_the_sample_and_the_scheduler_does_not(numbers):
-    X = da.from_array(numbers, chunks=(60, 4))
-
-    def scores(seed, scheduler):
-        model = DaskDetector(
-            detector(), n_rows=100, random_state=seed, scheduler=scheduler
-        )
-        return model.fit(X).estimator_.score_samples(numbers)
-
-    first = scores(3, "synchronous")
-    np.testing.assert_array_equal(first, scores(3, "threads"))
-    assert (first != scores(4, "threads")).any()
 
 
 def test_what_the_sample_misses_is_strange_and_no_error(orders):
     X = dd.from_pandas(orders, npartitions=3)
-    rare = orders.index[-2:]
     model = DaskDetector(pipeline(), n_rows=100, random_state=0).fit(X)
-    seen = model.estimator_[0].transformer_.named_transformers_["frequency"]
-    assert "XX" not in str(seen.learned_)
-    scores = model.score_samples(X).compute()
-    assert set(scores.nsmallest(2).index) == set(rare)
-    assert (model.predict(X).compute()[rare] == -1).all()
+    assert model.estimator_[0].decisions_[2].reason == "2 levels"
+    assert set(model.score_samples(X).compute().nsmallest(2).index) == {N - 2, N - 1}
 
 
-@pytest.mark.parametrize(("common", "rare"), [("no", "yes"), (0.0, 1.0)])
-def test_a_rare_value_of_a_constant_column_makes_its_row_stranger(
-    numbers, common, rare
-):
-    table = pd.DataFrame(numbers, columns=list("abcd")).assign(flag=common)
-    table.loc[250, "flag"] = rare
-    X = frame_of(cut(table))
-    model = DaskDetector(pipeline(), n_rows=150, random_state=1).fit(X)
-    assert model.n_samples_fit_ == 151  # the sample misses that row
-    with_flag = model.score_samples(X).compute()[250]
-    (without,) = model.estimator_.score_samples(table[250:251].assign(flag=common))
+def test_a_rare_value_of_a_constant_column_is_added_to_the_sample(numbers):
+    table = pd.DataFrame(numbers, columns=list("abcd")).assign(flag="no")
+    table.loc[250, "flag"] = "yes"
+    X = frame_of(table)
+    model = DaskDetector(pipeline(), n_rows=60, random_state=2).fit(X)
+    assert model.n_samples_fit_ == 61  # the sample misses that row
+    (without,) = model.estimator_.score_samples(table[250:251].assign(flag="no"))
     spread = model.estimator_[-1].training_scores_.std()
-    assert with_flag < without - spread
+    assert model.score_samples(X).compute()[250] < without - spread
 
 
-def test_the_estimator_is_plain_and_outlives_dask(numbers):
-    X = da.from_array(numbers, chunks=(200, 4))
-    model = DaskDetector(detector(), n_rows=300, random_state=0).fit(X)
-    assert type(model.estimator_) is type(detector())
-    loaded = pickle.loads(pickle.dumps(model.estimator_))
-    np.testing.assert_array_equal(
-        loaded.score_samples(numbers), model.score_samples(X).compute()
-    )
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+def test_the_sample_is_uniform_and_does_not_depend_on_the_order_of_merging():
+    table = pd.DataFrame({"n": np.arange(40)})
+    counts = np.zeros(40)
+    for seed in range(500):
+        parts = [draw(table[i : i + 10], i, seed, 8) for i in range(0, 40, 10)]
+        rows = sampled_rows(merge(parts, 8))
+        some = merge([merge(parts[2:], 8), merge(parts[1::-1], 8)], 8)
+        assert rows["n"].tolist() == sampled_rows(some)["n"].tolist()
+        bound = parts[0].keys.max()
+        fewer = [parts[0], *(draw(table[i : i + 10], i, seed, 8, bound) for i in (10,))]
+        assert sampled_rows(merge(fewer, 8)).equals(sampled_rows(merge(parts[:2], 8)))
+        counts[rows["n"]] += 1
+    # 100 expected, with a standard deviation of 9
+    assert counts.sum() == 8 * 500
+    assert np.abs(counts - 100).max() < 40
 
 
 def test_it_is_an_estimator_like_others(numbers):
     X = da.from_array(numbers, chunks=(200, 4))
-    model = DaskDetector(detector(), n_rows=300, random_state=0)
+    model = DaskDetector(detector(), n_rows=100, random_state=0)
     fitted = clone(model).set_params(estimator__epochs=3).fit(X)
     assert fitted.estimator_.epochs == 3
     assert not hasattr(model, "estimator_")
-    np.testing.assert_array_equal(
-        clone(model).fit_predict(X), clone(model).fit(X).predict(X)
-    )
-
-
-def test_other_detectors_offer_what_they_have(numbers):
-    X = da.from_array(numbers, chunks=(200, 4))
-    model = DaskDetector(IsolationForest(n_estimators=5, random_state=0)).fit(X)
-    np.testing.assert_array_equal(
-        model.score_samples(X).compute(), model.estimator_.score_samples(numbers)
-    )
-    assert not hasattr(model, "explain")
-
-
-def test_columns_may_come_in_another_order(orders):
-    X = dd.from_pandas(orders, npartitions=2)
-    model = DaskDetector(pipeline(), random_state=0).fit(X)
-    turned = dd.from_pandas(orders[orders.columns[::-1]], npartitions=3)
-    np.testing.assert_array_equal(
-        model.score_samples(turned).compute(), model.score_samples(X).compute()
-    )
-
-
-# Bad input -----------------------------------------------------------------------
-
-
-def test_parts_without_rows_are_fine(orders):
-    parts = cut(orders)
-    parts.insert(2, orders[:0])
-    X = frame_of([orders[:0], *parts])
-    model = DaskDetector(pipeline(), n_rows=1000).fit(X)
-    np.testing.assert_array_equal(
-        model.predict(X).compute(), model.estimator_.predict(orders)
-    )
-    assert model.explain(X).compute().shape == (len(orders), 4)
-
-
-def test_an_empty_column_has_the_type_of_the_others(orders):
-    parts = cut(orders)
-    parts[0] = parts[0].assign(country=np.nan, price=None)
-    X = frame_of(parts)
-    model = DaskDetector(pipeline(), n_rows=1000).fit(X)
-    assert model.estimator_[0].decisions_[0].treatment == "number"
-    assert np.isfinite(model.score_samples(X).compute()).all()
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    np.testing.assert_array_equal(model.fit_predict(X), clone(model).fit(X).predict(X))
+    other = clone(model).set_params(random_state=1).fit(X)
+    assert (other.score_samples(X) != model.score_samples(X)).any().compute()
+    forest = DaskDetector(IsolationForest(n_estimators=5))
+    assert hasattr(forest, "score_samples")
+    assert not hasattr(forest, "outlier_probability")
 
 
 @pytest.mark.parametrize(
-    ("spoil", "words"),
+    ("X", "words"),
     [
-        (lambda part: part.drop(columns="weight"), "lacks 'weight'"),
-        (lambda part: part.assign(more=1.0), "adds 'more'"),
-        (lambda part: part.assign(price="dear"), "text in column 'price'"),
-        (lambda part: part.assign(zip=1.0), "numbers in column 'zip'"),
+        (np.zeros((5, 2)), "not ndarray; read files with dask.dataframe"),
+        ("orders/*.parquet", "must be a Dask DataFrame or Array, not str"),
+        (da.zeros(20), "two-dimensional, but it has 1"),
+        (da.zeros((1, 2)), "at least two are needed"),
     ],
 )
-def test_other_columns_and_types_are_refused(orders, spoil, words):
-    parts = cut(orders)
-    good = frame_of(parts)
-    bad = frame_of([*parts[:3], spoil(parts[3]), *parts[4:]])
-    model = DaskDetector(pipeline(), random_state=0)
-    for use in (model.fit, model.fit(good).score_samples):
-        with pytest.raises(ValueError, match=r"^partition 3 ") as error:
-            getattr(use(bad), "compute", lambda: None)()
-        assert words in str(error.value)
-        assert len(str(error.value).splitlines()) == 1
-
-
-def test_infinity_is_refused_unless_it_is_encoded(orders):
-    parts = [part[["price", "weight"]] for part in cut(orders)]
-    spoilt = parts[2].copy()
-    spoilt.iloc[0, 0] = np.inf
-    good, bad = frame_of(parts), frame_of([*parts[:2], spoilt, *parts[3:]])
-    model = DaskDetector(detector(), random_state=0)
-    for use in (model.fit, model.fit(good).predict):
-        with pytest.raises(ValueError, match="partition 2 contains infinity in col"):
-            getattr(use(bad), "compute", lambda: None)()
-    labels = DaskDetector(pipeline(), random_state=0).fit_predict(bad).compute()
-    assert labels[spoilt.index[0]] == -1
-    array = da.from_array(np.r_[np.ones((4, 2)), [[np.inf, 1]]], chunks=(2, 2))
-    with pytest.raises(ValueError, match="partition 2 contains infinity;"):
-        model.fit(array)
-
-
-def test_what_the_estimator_refuses_names_the_partition(numbers):
-    X = da.from_array(numbers, chunks=(200, 4))
-    model = DaskDetector(detector(), random_state=0).fit(X)
-    with pytest.raises(ValueError, match=r"partition \d: X has 3 features"):
-        model.predict(X[:, :3]).compute()
-
-
-@pytest.mark.parametrize("X", [np.ones((5, 2)), pd.DataFrame({"a": [1.0, 2.0]}), 3])
-def test_tables_in_memory_are_for_the_detector_itself(X):
-    with pytest.raises(TypeError, match="with the detector itself"):
+def test_bad_input(X, words):
+    with pytest.raises((TypeError, ValueError), match=words):
         DaskDetector(detector()).fit(X)
 
 
-def test_one_row_is_too_few():
-    with pytest.raises(ValueError, match="X has 1 row; at least two"):
-        DaskDetector(detector()).fit(da.ones((1, 3)))
-    with pytest.raises(ValueError, match="two-dimensional"):
-        DaskDetector(detector()).fit(da.ones(3))
+def test_missing_columns_are_named(orders):
+    X = dd.from_pandas(orders, npartitions=2)
+    model = DaskDetector(pipeline()).fit(X)
+    with pytest.raises(ValueError, match="X lacks 'weight' of the training data"):
+        model.predict(X[["price", "country"]])
 
 
-def test_columns_may_have_numbers_as_names():
-    X = np.random.default_rng(0).normal(size=(60, 3))
-    frame = pd.DataFrame(X)
-    found = DaskDetector(detector(), scheduler="sync").fit(
-        dd.from_pandas(frame, npartitions=2)
-    )
-    scores = found.score_samples(dd.from_pandas(frame, npartitions=2)).compute()
-    assert np.array_equal(scores, found.estimator_.score_samples(frame))
+# A cluster -----------------------------------------------------------------------
 
 
-def test_an_unknown_scheduler_is_told_from_an_address():
-    with pytest.raises(ValueError, match="neither an address"):
-        DaskDetector(detector(), scheduler="thread").fit(da.zeros((20, 2)))
+@pytest.fixture(scope="module")
+def cluster():
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(n_workers=2, **options) as cluster:
+        yield cluster
+
+
+def test_the_model_is_sent_to_each_worker_of_a_cluster_once(numbers, tmp_path, cluster):
+    X = da.from_array(numbers, chunks=(10, 4))
+    model = DaskDetector(Counted(str(tmp_path), 0.01), n_rows=100, random_state=0)
+    with dask.config.set(scheduler="synchronous"):
+        wanted = clone(model).fit(X).estimator_.rows_
+    with Client(cluster):
+        assert np.array_equal(model.fit(X).estimator_.rows_, wanted)
+        scores = model.score_samples(X).compute()
+    np.testing.assert_array_equal(scores, numbers[:, 0])
+    workers = [path.name.split()[1] for path in tmp_path.glob("scored *")]
+    assert len(workers) == 2
+    for worker in workers:
+        assert (tmp_path / f"loaded {worker}").read_text().count("once") == 1
+
+
+@pytest.mark.filterwarnings("default")  # of distributed, about the worker
+def test_a_killed_worker_costs_no_rows(numbers, tmp_path, cluster):
+    X = da.from_array(numbers, chunks=(5, 4))
+    with Client(cluster) as client:
+        model = DaskDetector(Counted(str(tmp_path), seconds=0.05)).fit(X)
+        future = client.compute(model.score_samples(X))
+        while not list(tmp_path.glob("scored *")):
+            pass
+        victim = int(next(tmp_path.glob("scored *")).name.split()[1])
+        os.kill(victim, signal.SIGKILL)
+        np.testing.assert_array_equal(future.result(timeout=60), numbers[:, 0])

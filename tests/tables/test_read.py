@@ -11,6 +11,7 @@ import sys
 import zipfile
 from types import SimpleNamespace
 
+import fsspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -19,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skim.tables import _read, read_table
+from skim.tables._read import BatchReader, typed_frame
 
 CSV = b"name,size\none,1.5\ntwo,\n"
 RECORDS = [{"name": "one", "size": 1.5}, {"name": "two", "size": None}]
@@ -330,7 +332,7 @@ def test_integers_with_missing_values_stay_integers(write):
     assert pd.isna(table["a"][1])
 
 
-@pytest.mark.parametrize("mark", ["?", "-", "NA", "n/a", "None", "", "nan"])
+@pytest.mark.parametrize("mark", ["?", "-", "NA", "n/a", "None", "", "nan", "\\N"])
 def test_missing_value_marks_do_not_turn_numbers_into_text(write, mark):
     table = read_table(write(f"a,b\n1.5,1\n{mark},2\n"))
     assert table["a"].dtype == float
@@ -563,6 +565,77 @@ def test_errors_in_files_are_explained_in_one_sentence(write, fault):
     assert "\n" not in str(raised.value)
 
 
+LIMITED = {
+    "cell.csv": (b"a,b\n1," + b"x" * 3000 + b"\n", "a line of more than 0.001 MB"),
+    "wide.csv": (b"a,b\n" + b"1,2\n" * 300_000, "more than 0.001 GB of data"),
+    "bomb.csv.gz": (gzip.compress(b"a,b\n" + b"1,2\n" * 300_000), "0.001 GB of data"),
+    "bomb.json.xz": (lzma.compress(b"[" + b"1," * 600_000), "0.001 GB of data"),
+    "bomb.xlsx": (zipped(bytes(2_000_000)), "0.001 GB of data"),
+    "rows.parquet": (
+        pd.DataFrame({"a": np.zeros(200_000, np.int8)}).to_parquet(),
+        "give a folder as the output",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_what_is_too_large_is_refused_unless_it_is_meant(write, monkeypatch, name):
+    content, message = LIMITED[name]
+    path = write(content, name)
+    monkeypatch.setenv("SKIM_MAX_GB", "0.001")
+    with pytest.raises(ValueError, match=message) as raised:
+        read_table(path)
+    assert "SKIM_MAX_GB" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    monkeypatch.setenv("SKIM_MAX_GB", "1")
+    if name not in ("bomb.json.xz", "bomb.xlsx"):
+        assert len(read_table(path)) > 0
+    monkeypatch.setenv("SKIM_MAX_GB", "much")
+    with pytest.raises(ValueError, match="SKIM_MAX_GB must be a number, not 'much'"):
+        read_table(path)
+
+
+def test_batches_are_the_whole_table(write, monkeypatch, tmp_path):
+    monkeypatch.setattr(_read, "BATCH_CELLS", 200)
+    monkeypatch.setattr(_read, "MIN_BATCH", 2)
+    monkeypatch.setenv("SKIM_MAX_GB", "0.00003")  # lines of 30 characters
+    lines = [f"{i};{i % 7},5;n{i}" for i in range(1000)]
+    write("a;b;c\n" + "\n".join(lines), "d/1.csv")
+    write(gzip.compress(b"b;a;c\n7;#REF!;\n"), "d/2.csv.gz")
+    reader = BatchReader(tmp_path / "d", [])
+    assert (list(reader.header), len(reader.header)) == (["a", "b", "c"], 0)
+    names, batches = zip(*reader, strict=True)
+    assert {len(batch) for batch in batches} == {66, 10, 1}
+    assert names[-1].endswith("2.csv.gz")
+    table = pd.concat(batches, ignore_index=True)
+    assert table["a"].tolist() == [*map(str, range(1000)), "#REF!"]
+    assert table["c"].isna().tolist() == [False] * 1000 + [True]
+    kinds = typed_frame(table, ["a", "b"]).dtypes, typed_frame(table[:9], ["a"]).dtypes
+    assert [str(dtype["a"]) for dtype in kinds] == ["str", "int64"]
+    write(b"b;a\n7;1\n", "d/3.csv")
+    with pytest.raises(ValueError, match=r"3\.csv has other columns .* lacks 'c'"):
+        list(BatchReader(tmp_path / "d", []))
+    with pytest.raises(ValueError, match=r"t\.json is neither a CSV nor a Parquet"):
+        BatchReader(write("[]", "t.json"), [])
+
+
+def test_remote_files(small):
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/shop/1.parquet", small[:2].to_parquet())
+    memory.pipe("/shop/2.parquet", small[2:].to_parquet())
+    memory.pipe("/t.csv", CSV)
+    try:
+        assert_small(read_table("memory://t.csv"))
+        for source in ("memory://shop", "memory://shop/*.parquet"):
+            assert len(read_table(source)) == len(small)
+            assert [len(batch) for _, batch in BatchReader(source, [])] == [2, 4]
+        with pytest.raises(FileNotFoundError, match=r"no\.csv does not exist"):
+            read_table("memory://no.csv")
+    finally:
+        memory.rm("/shop", recursive=True)
+        memory.rm("/t.csv")
+
+
 def test_directories_missing_files_and_bad_options(tmp_path, write):
     with pytest.raises(FileNotFoundError, match="without CSV or Parquet files"):
         read_table(tmp_path)
@@ -591,7 +664,7 @@ def test_directories_missing_files_and_bad_options(tmp_path, write):
 def test_a_file_that_changes_while_it_is_read(write, monkeypatch, name, change):
     content = b'{"a": 1}\n' * 9 if "json" in name else CSV
     path = write(gzip.compress(content) if "gz" in name else content, name)
-    reader = "read_json" if "json" in name else "read_csv"
+    reader = "read_json" if "json" in name else "_read_csv"
     undisturbed = getattr(_read, reader)
 
     def read(*args, **kwargs):
