@@ -5,7 +5,9 @@ Surprise is the negative logarithm of how rare such a cell is among ordinary one
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,9 +31,10 @@ ODDS = {
     "order": 100.0,
     "conflict": 30.0,
 }
-SIMILAR = 75.0  # of 100: how alike a misspelling and its level are
 MANY_TIMES = 10  # as frequent as its misspellings is the level that is meant
-MIN_LETTERS = 4  # of a level that can be told from a misspelling
+MIN_LETTERS = 4  # of a word that can be told from a misspelling
+TWO_TYPOS = 9  # letters of a word that may have two
+SEPARATORS = re.compile(r"[\s_-]+")
 MAX_RARE_LEVELS = 2_000  # that are compared with the frequent ones
 MAX_FREQUENT_LEVELS = 500
 MIN_ORDERED = 0.99  # share of rows in which one date comes before another
@@ -331,24 +334,34 @@ def _misspellings(counts):
 
 
 def _meaning(level, frequent):
-    """Return the level among frequent ones that another is a misspelling of."""
-    folded = level.casefold().split()
-    for other in frequent:
-        if other != level and other.casefold().split() == folded:
-            return other
-    if sum(map(str.isalpha, level)) < MIN_LETTERS:
-        return None
-    from rapidfuzz import fuzz, process
+    """Return the level among frequent ones that another is a misspelling of.
 
-    alike = process.extract(
-        level, frequent, scorer=fuzz.ratio, score_cutoff=SIMILAR, limit=5
-    )
-    digits = [c for c in level if c.isdigit()]
-    for other, _, _ in alike:
-        # Levels that differ in a number are not misspellings of each other.
-        if other != level and [c for c in other if c.isdigit()] == digits:
+    They have the same words, but for case and separators, or one word of one is that
+    of the other with a letter or two changed, left out, added or swapped.
+    """
+    from rapidfuzz.distance import OSA
+
+    words = _words(level)
+    for other in frequent:
+        theirs = _words(other)
+        if other == level or len(words) != len(theirs):
+            continue
+        pairs = [(a, b) for a, b in zip(words, theirs, strict=True) if a != b]
+        if not pairs:
+            return other
+        a, b = pairs[0]
+        if len(pairs) > 1 or not (a.isalpha() and b.isalpha()):
+            continue
+        n_letters = min(len(a), len(b))
+        limit = 1 + (n_letters >= TWO_TYPOS)
+        if n_letters >= MIN_LETTERS and OSA.distance(a, b, score_cutoff=limit) <= limit:
             return other
     return None
+
+
+@lru_cache(maxsize=10_000)
+def _words(level):
+    return tuple(SEPARATORS.split(level.casefold().strip()))
 
 
 def misordered(days):

@@ -10,7 +10,7 @@ N_LEVELS = 3  # that are named where a rare one stands
 N_COMBINED = 3  # columns of a combination
 MAX_LENGTH = 60  # of a cell that is shown
 MOST_SIMILAR = 0.75  # share of similar rows that have one level, to expect it
-UNUSUAL = -np.log(0.01)  # surprise of a cell that may be named if none is stranger
+UNUSUAL = -np.log(0.02)  # surprise of a cell that may be named if none is stranger
 MIN_SHARE = 0.25  # of the strangest cell's surprise that makes another one a reason
 DAY_0 = datetime.date(1970, 1, 1).toordinal()
 
@@ -19,7 +19,7 @@ def table_reasons(model, frame, n_reasons):
     """Return the reasons of rows, one line each, as a DataFrame.
 
     Cells that are strange by themselves come first, then those that are among the most
-    extreme or rarest 1 % of their column. A row that has none is compared
+    extreme or rarest 2 % of their column. A row that has none is compared
     with similar rows: a cell that they would not have is a reason ("context"), and if
     there is none either, the columns that set the row apart are named together.
     """
@@ -111,7 +111,7 @@ class Row:
         outside = max(low - value, value - high)
         least = 0.25 * self.model.neighbours.space.spread[j]
         width = max((high - low) / 2, least)
-        if not outside > width:
+        if not outside > width / 2:
             return None
         return self._range(j, low, high), float(outside / width)
 
