@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import clone
 from sklearn.metrics import make_scorer, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
@@ -33,15 +32,6 @@ def test_finds_the_outliers(quick, table, is_outlier):
     assert roc_auc_score(is_outlier, -detector.training_scores_) > 0.9
 
 
-def test_decision_function_is_score_minus_offset(quick, fitted, table):
-    decision = fitted.decision_function(table)
-    assert np.array_equal(decision, fitted.score_samples(table) - fitted.offset_)
-    labels = fitted.predict(table)
-    assert np.array_equal(labels, np.where(decision < 0, -1, 1))
-    assert np.array_equal(quick().fit_predict(table), labels)
-    assert set(labels) == {-1, 1}
-
-
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_frames_score_like_arrays_and_keep_names(quick, fitted, table, frame):
     data = frame({name: table[:, j] for j, name in enumerate(COLUMNS)})
@@ -58,13 +48,6 @@ def test_every_numeric_dtype_scores_like_its_values_in_float64(quick, table, dty
     detector = quick().fit(data)
     expected = quick().fit(data.astype(np.float64)).training_scores_
     assert np.array_equal(detector.training_scores_, expected)
-
-
-def test_clone_has_the_same_parameters_and_is_unfitted(fitted):
-    copy = clone(fitted)
-    assert repr(copy) == repr(fitted)
-    assert copy.schedule is not fitted.schedule
-    assert not hasattr(copy, "offset_")
 
 
 def test_cross_val_score_with_scikit_learns_own_scorer(quick, table, is_outlier):
@@ -107,11 +90,6 @@ def test_bad_parameters_are_named(table, params):
     name = next(iter(params)).split("__")[-1]
     with pytest.raises(ValueError, match=name):
         make_quick("altbi", **params).fit(table)
-
-
-def test_silent_by_default(quick, table, capfd):
-    quick().fit(table).predict(table)
-    assert capfd.readouterr() == ("", "")
 
 
 def test_progress_bar_on_standard_error(quick, table, capfd):

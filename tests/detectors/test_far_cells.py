@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.model_selection import GridSearchCV
 
 from skim import (
     ALTBIDetector,
@@ -13,8 +12,6 @@ from skim import (
 )
 from skim._model._scaling import InputScaler
 from skim.inspection import trajectory
-from skim.metrics import get_scorer
-from skim.model_selection import EpochSearchCV, InSampleSplit
 from skim.schedules import ALTBISchedule
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -66,12 +63,6 @@ def test_a_new_row_is_the_stranger_the_further_its_cell(quick, n_features):
         assert scores[2] < detector.training_scores_.min()
         assert (detector.explain(new, relative=True).argmax(axis=1) == 2).all()
         assert (detector.reasons(new, n_reasons=1)["feature"] == "x2").all()
-
-
-def test_ordinary_values_add_no_such_loss(quick):
-    X = normal_rows()
-    detector = quick().fit(X)
-    assert detector.model_.scaler.scale(normal_rows(seed=1)).far is None
 
 
 @pytest.mark.parametrize("share", [0.3, 0.9, 0.98])
@@ -161,14 +152,6 @@ def test_opposite_giants_do_not_hide_what_is_ordinary(quick):
     assert set(np.argsort(scores)[:3]) == {7, 8, 9}
 
 
-def test_single_precision_has_far_cells_too(quick):
-    X = rows_with(1000.0).astype(np.float32)
-    X[7, 2] = np.finfo(np.float32).max
-    detector = quick().fit(X)
-    assert np.isfinite(detector.score_samples(X)).all()
-    assert detector.training_scores_.argmin() == 7
-
-
 def test_autoencoder_contributions_of_gaps_and_far_cells_sum_to_the_loss():
     X = rows_with(1000.0)
     X[100:200][np.random.default_rng(1).random((100, 5)) < 0.5] = np.nan
@@ -188,20 +171,6 @@ def test_staged_scores_and_trajectory_count_far_cells(quick):
     assert_array_equal(stages[-1], detector.score_samples(X))
     losses = trajectory(quick(), X, store_losses=True).losses
     assert (losses.argmax(axis=1) == 7).all()
-
-
-def test_epoch_search_counts_far_cells(quick):
-    X = rows_with(1000.0, n_rows=300)
-    y = np.arange(300) == 7
-    settings = {
-        "param_grid": {"epochs": [1, 2, 4]},
-        "scoring": get_scorer("outlier_average_precision"),
-        "cv": InSampleSplit(),
-    }
-    fast = EpochSearchCV(quick(), **settings).fit(X, y)
-    assert_array_equal(fast.cv_results_["mean_test_score"], 1.0)
-    slow = GridSearchCV(quick(), **settings).fit(X, y)
-    assert_array_equal(fast.score_samples(X), slow.score_samples(X))
 
 
 def test_far_cells_count_on_the_scale_of_normalized_losses():

@@ -185,14 +185,6 @@ def test_a_detector_with_a_callable_is_pickled_and_cloned(network, table):
     )
 
 
-def test_the_schedule_of_the_paper():
-    params = NetworkDetector.paper("flow", ema_steps=50).get_params(deep=False)
-    expected = ALTBIDetector.paper(ema_steps=50).get_params(deep=False)
-    assert (params.pop("network"), params.pop("scaling")) == ("flow", "minmax")
-    assert params.items() <= expected.items()
-    assert NetworkDetector.paper().network == "vae"
-
-
 class Wrong(Own):
     """Returns what `how` says."""
 

@@ -56,11 +56,6 @@ def test_score_of_a_row_does_not_depend_on_its_batch_or_order(fitted, table):
     assert np.array_equal(many, np.tile(scores, 20))
 
 
-def test_training_scores_equal_score_samples_of_the_training_data(quick, table):
-    detector = quick().paper(epochs=12, random_state=0).fit(table)
-    assert np.array_equal(detector.training_scores_, detector.score_samples(table))
-
-
 @pytest.mark.parametrize("random_state", [0, None])
 def test_global_random_states_are_untouched(quick, table, random_state):
     def states():

@@ -54,22 +54,6 @@ def test_every_kind_of_input_gives_the_same(text, texts):
         assert_array_equal(text.transform(same), expected)
 
 
-def test_texts_of_similar_length_share_a_batch(text_folder):
-    padded = []
-    texts = ["cat", "cat sat on the mat"] * 4
-    embedder = TextEmbedder(model=text_folder, batch_size=4).fit(texts)
-    network, tokenize = embedder._loaded
-
-    def spy(texts):
-        tokens = tokenize(texts)
-        padded.append(int((tokens["attention_mask"] == 0).sum()))
-        return tokens
-
-    embedder._loaded = network, spy
-    embedder.transform(texts)
-    assert padded == [0, 0]
-
-
 def test_long_texts_are_truncated(text, text_folder, tmp_path):
     long = ["cat " * 100]
     assert_array_equal(text.transform(long), text.transform(["cat " * 22]))

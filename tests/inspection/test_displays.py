@@ -2,7 +2,6 @@ import sys
 
 import matplotlib as mpl
 import numpy as np
-import polars
 import pytest
 
 mpl.use("agg")
@@ -44,14 +43,6 @@ def test_trajectory_shows_the_window(table, is_outlier):
     (shade,) = auroc.patches
     assert (shade.get_x(), shade.get_x() + shade.get_width()) == (start, stop)
     display.figure_.canvas.draw()
-
-
-def test_trajectory_without_a_window_has_no_shading(table, is_outlier):
-    detector = IMAutoencoderDetector(epochs=2, random_state=0)
-    display = IMTrajectoryDisplay.from_estimator(
-        detector, table, ~is_outlier, threshold=0.99
-    )
-    assert len(display.axes_[1].patches) == 0
 
 
 def test_trajectory_without_labels_has_two_panels(table):
@@ -100,14 +91,6 @@ def test_explanation_names_features_and_values(table):
     display = ExplanationDisplay.from_estimator(detector, frame, 0)
     labels = {tick.get_text() for tick in display.ax_.get_yticklabels()}
     assert f"a = {table[0, 0]:.4g}" in labels
-
-
-def test_explanation_of_a_pipeline_has_feature_names(table):
-    frame = polars.DataFrame(table, schema=list("abcdef"))
-    model = make_pipeline(StandardScaler(), IMAutoencoderDetector(epochs=3)).fit(frame)
-    display = ExplanationDisplay.from_estimator(model, frame, 0)
-    labels = {tick.get_text()[0] for tick in display.ax_.get_yticklabels()}
-    assert labels == set("abcdef")
 
 
 def test_explanation_refuses_bad_input(fitted, table):

@@ -46,12 +46,6 @@ def test_recording_changes_nothing(quick, fitted, table):
     np.testing.assert_array_equal(recorded, fitted.training_scores_)
 
 
-def test_the_given_detector_is_not_fitted(table):
-    detector = IMAutoencoderDetector(epochs=2)
-    trajectory(detector, table)
-    assert not hasattr(detector, "offset_")
-
-
 def test_without_labels_there_is_no_auroc(table):
     path = trajectory(IMAutoencoderDetector(epochs=3), table)
     assert path.auroc is None

@@ -70,11 +70,3 @@ def test_traced_losses_are_the_losses(network):
     folded = shape.fold(weights, statistics, noise)
     losses = shape.losses(folded, x, Workspace())
     torch.testing.assert_close(traced, losses, rtol=1e-4, atol=1e-5)
-
-
-def test_products_work_in_inference_mode(network):
-    shape, weights, statistics, noise, x = network
-    expected = gradient_products(shape, weights, statistics, x, noise)
-    with torch.inference_mode():
-        made = gradient_products(shape, weights.clone(), statistics, x.clone(), noise)
-    torch.testing.assert_close(made, expected)

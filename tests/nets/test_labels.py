@@ -76,13 +76,3 @@ def test_where_all_rows_are_labelled_batches_are_drawn_from_all(rows):
         labelled.update(run, 60, quantile=1.0, inlier_share=0.4)
     drawn = {tuple(row) for row in run.batch[0].T.tolist()}
     assert drawn == {tuple(row) for row in rows.tolist()}
-
-
-def test_labels_without_weight_add_nothing_to_the_gradient(rows):
-    for weight in (0.0, 1.0):
-        run = new_run(rows)
-        weights = {"inlier_weight": weight, "outlier_weight": weight}
-        with compute(1):
-            labelled = LabelledRows(run, rows, np.arange(60) % 2, **weights)
-            grad, _ = labelled._gradient(run.network, 16)
-        assert bool(grad.any()) == (weight > 0)

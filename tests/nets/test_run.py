@@ -7,7 +7,6 @@ import torch
 from skim._nets import (
     Adam,
     AutoencoderShape,
-    GradientDescent,
     NonFiniteLossError,
     Run,
     StackedAutoencoder,
@@ -91,12 +90,6 @@ def test_selected_members_keep_their_adam_state():
     torch.testing.assert_close(part, weights[kept])
 
 
-def test_gradient_descent():
-    weights = torch.ones(1, 2)
-    GradientDescent(weights, learning_rate=0.5).step(torch.tensor([[2.0, -2.0]]))
-    assert weights.tolist() == [[0.0, 2.0]]
-
-
 def test_stream_shows_every_row_once_a_pass_and_members_in_their_own_order():
     X = torch.arange(12.0).view(12, 1)
     stream = RowStream(X, 2, generator())
@@ -160,17 +153,6 @@ def new_run(n_members=2):
     weights = shape.weights.draw(n_members, generator())
     X = torch.rand(20, 2, generator=generator())
     return Run(shape, weights, Adam(weights, learning_rate=0.01), X, generator())
-
-
-def test_updates_reduce_the_loss():
-    run = new_run()
-    first = run.update(1000).mean()  # no more than there are
-    for _ in range(200):
-        losses = run.update(20)
-    assert losses.shape == (2, 20)
-    last = losses.mean()
-    assert last < 0.5 * first
-    assert run.n_updates == 201
 
 
 def test_non_finite_losses_are_noticed():

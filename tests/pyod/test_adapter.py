@@ -46,12 +46,6 @@ def test_scores_and_labels_are_those_of_pyod_with_the_sign_flipped(detector, tab
     assert np.array_equal(labels, 1 - 2 * expected.labels_)
 
 
-def test_the_wrapped_detector_is_not_fitted(table):
-    detector = KNN()
-    from_pyod(detector).fit(table)
-    assert not hasattr(detector, "decision_scores_")
-
-
 def test_nested_parameters(table):
     estimator = from_pyod(KNN(n_neighbors=3))
     assert estimator.get_params()["detector__n_neighbors"] == 3

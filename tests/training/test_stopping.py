@@ -94,13 +94,6 @@ def test_the_run_may_end_earlier_where_rows_are_few(n_rows, params, first):
     assert ALTBISchedule(**params).earliest_end(n_rows) == first
 
 
-@pytest.mark.parametrize("n_snapshots", [1, 2, 5])
-def test_no_more_snapshots_than_asked_for(table, n_snapshots):
-    schedule = ALTBISchedule(min_epochs=1, n_snapshots=n_snapshots, burn_in=0.0)
-    detector = ALTBIDetector(epochs=30, schedule=schedule, random_state=0).fit(table)
-    assert len(detector.snapshot_epochs_) == min(n_snapshots, detector.best_epoch_)
-
-
 @pytest.mark.parametrize(
     ("stopping", "of_losses"),
     [("entropy", lambda losses: -loss_entropy(losses)), ("separation", separation)],
@@ -199,9 +192,3 @@ def test_checks_judged_together_end_as_if_judged_alone(detector, table, monkeypa
     assert alone.keys() == together.keys()
     for name, expected in alone.items():
         np.testing.assert_array_equal(together[name], expected, err_msg=name)
-
-
-def test_divergence_among_held_checks_is_noticed(table):
-    schedule = ODIMSchedule(learning_rate=1e30)
-    with pytest.raises(ValueError, match="diverged"):
-        ODIMDetector(schedule=schedule, epochs=20, random_state=0).fit(table)
