@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import f1_score
 
 import benchmarks.judgement as study
 from benchmarks.judgement import _measures as measures
@@ -24,13 +23,6 @@ def test_one_cell_of_each_chosen_row_is_spoilt():
     np.testing.assert_allclose(distance, 30 * robust_sd(X)[columns])
     _, same = spoil_cells(X, rows, 1000, seed=1)
     np.testing.assert_array_equal(same, columns)
-
-
-def test_the_best_f1_is_that_of_some_threshold():
-    rng = np.random.default_rng(0)
-    is_outlier, losses = rng.random(60) < 0.2, rng.normal(size=60)
-    by_hand = max(f1_score(is_outlier, losses >= value) for value in losses)
-    assert measures.best_f1(is_outlier, losses) == pytest.approx(by_hand)
 
 
 def test_figures_compare_versions_and_halves(tmp_path):

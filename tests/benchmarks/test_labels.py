@@ -23,14 +23,6 @@ def quick(monkeypatch):
     )
 
 
-def test_both_halves_have_outliers_and_one_is_asked_about(exam):
-    assert exam.is_outlier[exam.may_ask].sum() == 7
-    assert exam.is_outlier[~exam.may_ask].sum() == 8
-    assert sorted(exam.at_random) == np.flatnonzero(exam.may_ask).tolist()
-    assert exam.budgets == {"10": 10, "20": 20, "50": 50, "100": 100, "5%": 15}
-    assert exam.rounds() == [10, 15, 20, 35, 50, 75, 100]
-
-
 def test_all_methods_ask_about_one_half_only(exam, quick, monkeypatch):
     asked = []
     results = Exam.results

@@ -2,7 +2,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn.metrics import roc_auc_score
 
 from benchmarks.simulation._experiments import (
     simulated,
@@ -15,13 +14,6 @@ from tests.benchmarks.commands import run_command
 
 def member(seed=0, **arguments):
     return simulated("variation", 1.0, seed, n_samples=200, **arguments)
-
-
-def test_auroc_is_that_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    losses = rng.integers(20, size=100).astype(float)  # with ties
-    y = rng.random(100) < 0.2
-    assert auroc(losses, y) == pytest.approx(roc_auc_score(y, losses))
 
 
 def test_the_stack_trains_like_torch():

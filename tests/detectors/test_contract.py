@@ -43,22 +43,22 @@ def test_frames_score_like_arrays_and_keep_names(quick, fitted, table, frame):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int16, np.uint8, bool])
-def test_every_numeric_dtype_scores_like_its_values_in_float64(quick, table, dtype):
+def test_every_numeric_dtype_scores_like_its_values_in_float64(table, dtype):
     data = (np.abs(table) * 3 if dtype is not bool else table > 0).astype(dtype)
-    detector = quick().fit(data)
-    expected = quick().fit(data.astype(np.float64)).training_scores_
+    detector = make_quick("altbi").fit(data)
+    expected = make_quick("altbi").fit(data.astype(np.float64)).training_scores_
     assert np.array_equal(detector.training_scores_, expected)
 
 
-def test_cross_val_score_with_scikit_learns_own_scorer(quick, table, is_outlier):
-    y = np.where(is_outlier, -1, 1)
+def test_cross_val_score_with_scikit_learns_own_scorer(table, is_outlier):
+    y, detector = np.where(is_outlier, -1, 1), make_quick("altbi")
     cv = StratifiedKFold(3, shuffle=True, random_state=0)
-    own = cross_val_score(quick(), table, y, scoring="roc_auc", cv=cv)
+    own = cross_val_score(detector, table, y, scoring="roc_auc", cv=cv)
     assert np.array_equal(
-        own, cross_val_score(quick(), table, y, scoring=inlier_auroc, cv=cv)
+        own, cross_val_score(detector, table, y, scoring=inlier_auroc, cv=cv)
     )
     by_label = make_scorer(lambda y, labels: (y == labels).mean())
-    assert (cross_val_score(quick(), table, y, scoring=by_label, cv=cv) > 0.5).all()
+    assert (cross_val_score(detector, table, y, scoring=by_label, cv=cv) > 0.5).all()
 
 
 def test_device_is_resolved_at_fit(quick, fitted, table):
@@ -82,6 +82,7 @@ def test_an_absent_device_is_refused(table, device):
         {"scaling": "none"},
         {"ema_steps": -1},
         {"stopping": "patience"},
+        {"n_jobs": 0},
         {"schedule__learning_rate": 0.0},
         {"schedule__batch_size": True},
     ],

@@ -13,10 +13,10 @@ from pyod.utils.persistence import load, save
 from sklearn.metrics import roc_auc_score
 
 
-@pytest.fixture(scope="module", params=["altbi", "autoencoder"])
-def kind(request):
-    """The kinds of detectors to combine; others differ in nothing that matters here."""
-    return request.param
+@pytest.fixture(scope="module")
+def kind():
+    """The kind of detectors to combine; others differ in nothing that matters here."""
+    return "altbi"
 
 
 def test_feature_bagging_fits_clones_with_different_seeds(quick, table, is_outlier):
@@ -44,11 +44,11 @@ import sys
 import numpy as np
 from pyod.models.pca import PCA
 from pyod.models.suod import SUOD
-from skim.pyod import ALTBI, ODIM, IMAutoencoder
+from skim.pyod import ALTBI
 
 table = np.load(sys.argv[1])
-quick = dict(epochs=30, n_estimators=2, random_state=0)
-detectors = [ALTBI(**quick), ODIM(**quick), IMAutoencoder(**quick), PCA()]
+quick = dict(epochs=10, n_estimators=2, random_state=0)
+detectors = [ALTBI(**quick), PCA()]
 suod = SUOD(detectors, n_jobs=2, bps_flag=False).fit(table)
 scores = [each.decision_scores_ for each in suod.model_.base_estimators]
 np.savez(sys.argv[2], combined=suod.decision_function(table), altbi=scores[0],

@@ -1,11 +1,9 @@
-import functools
-
 import numpy as np
 import pytest
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
 
-from benchmarks._shared.detectors import DETECTORS, PARTS, Detector, choose
+from benchmarks._shared.detectors import Detector, choose
 from benchmarks._shared.measure import measure
 from skim import ALTBIDetector
 from skim.schedules import ALTBISchedule
@@ -48,13 +46,6 @@ def test_fingerprint_follows_the_parameters():
     assert fingerprint() == fingerprint(schedule=ALTBISchedule())
     assert fingerprint() != fingerprint(schedule=ALTBISchedule(batch_size=64))
     assert fingerprint(verbose=object()) == fingerprint(verbose=object())
-
-
-def test_fingerprint_follows_the_defaults_of_parts_given_by_name(monkeypatch):
-    before = DETECTORS["ALTBI"].fingerprint()
-    other = functools.partial(ALTBISchedule, batch_size=64)
-    monkeypatch.setitem(PARTS, "altbi", other)
-    assert DETECTORS["ALTBI"].fingerprint() != before
 
 
 def test_fingerprint_follows_the_code_of_ones_own(tmp_path, monkeypatch):

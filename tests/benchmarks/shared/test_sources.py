@@ -15,21 +15,14 @@ from benchmarks._shared.sources import (
 from benchmarks._shared.tables import choose_tables, sample, some_tasks
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("glass", "keel/glass"),
+def test_halves_are_of_the_same_size():
+    for one, other in (
         ("PageBlocks", "keel/page-blocks"),
         ("sklearn/breast_cancer", "keel/wdbc"),
         ("adbench/WBC", "keel/wisconsin"),
         ("http", "smtp"),
-    ],
-)
-def test_names_of_the_same_source(one, other):
-    assert source_of(one) == source_of(other)
-
-
-def test_halves_are_of_the_same_size():
+    ):
+        assert source_of(one) == source_of(other)
     sizes = [sum(half_of(source) == half for source in SOURCES) for half in HALVES]
     assert sum(sizes) == len(SOURCES) == 37
     assert abs(sizes[0] - sizes[1]) <= 1
