@@ -8,7 +8,6 @@ from skim._detectors._label_model import (
     INLIERS_PER_OUTLIER,
     MAX_LABELS,
     LabelModel,
-    _mode,
     usable_labels,
 )
 
@@ -68,14 +67,6 @@ def test_losses_that_are_all_equal(values):
 # Questions -------------------------------------------------------------------
 
 
-def test_copies_of_a_row_are_not_worth_a_second_question(model):
-    values = np.repeat([[0.0, 0, 0], [4, 4, 4]], [10, 1], axis=0)
-    log_odds = np.r_[np.zeros(10), 0.3]
-    first, second = model.most_informative(log_odds, values, 2)
-    assert first < 10
-    assert second == 10
-
-
 def test_questions_follow_the_posterior_variance(model, values, losses):
     learned(model, np.arange(12), np.arange(12) % 2, values, losses)
     log_odds = model.log_odds(losses, values)
@@ -128,10 +119,3 @@ def test_one_extreme_row_does_not_make_all_others_alike(values, losses):
     usual = LabelModel(losses, 8.0, values)
     other = LabelModel(losses, 8.0, with_extreme)
     assert np.all(other._feature_units < 3 * usual._feature_units)
-
-
-@pytest.mark.parametrize("prior", [0.0, 25.0, -35.0])
-def test_many_copies_of_a_row_with_contradicting_labels(prior):
-    labels = (np.arange(400) % 2).astype(float)
-    moved = _mode(np.full((400, 400), 100.0), np.full(400, prior), labels)
-    np.testing.assert_allclose(prior + moved, 0, atol=0.1)

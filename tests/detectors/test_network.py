@@ -55,11 +55,11 @@ def fitted(network, X, **params):
 def test_every_network_finds_the_outliers(network, table, is_outlier):
     gappy = np.where(np.random.default_rng(0).random((300, 6)) < 0.2, np.nan, table)
     for X, least in ((table, 0.9), (gappy, 0.85)):
-        detector = NetworkDetector(network, epochs=60, random_state=0).fit(X)
+        detector = fitted(network, X, epochs=40, n_estimators=3)
         assert roc_auc_score(is_outlier, -detector.training_scores_) > least
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("network", ["flow", Own])
 def test_scores_are_reproducible_and_those_of_rows_alone(network, table, is_outlier):
     before = torch.get_rng_state()
     detector = fitted(network, table, store_snapshots=True)
@@ -118,17 +118,6 @@ def test_stacked_members_are_trained_as_each_would_be_alone():
         torch.testing.assert_close(gradient[m], flat, rtol=1e-4, atol=1e-4)
 
 
-def test_batch_statistics_and_frozen_parameters_are_kept_for_each_member(table):
-    detector = fitted(Own, table)
-    statistics = torch.tensor(detector.model_.snapshots.statistics[-1])
-    arrays = detector.model_.shape.statistics.views(statistics)
-    assert (arrays["module.scale"] == 200).all()
-    means = arrays["module.layers.1.running_mean"]
-    assert not torch.equal(means[0], means[1])
-    n_batches = 5 * detector.best_epoch_
-    assert (arrays["module.layers.1.num_batches_tracked"] == n_batches).all()
-
-
 def test_the_vae_scores_like_altbi(table):
     # Other random numbers, but the same network and the same schedule.
     ours = NetworkDetector("vae", n_estimators=20, random_state=0).fit(table)
@@ -166,13 +155,6 @@ def test_gradients_sum_to_the_difference_from_an_ordinary_row(table):
     total = detector.explain(table).sum(axis=1)
     expected = ordinary - detector.score_samples(table)
     np.testing.assert_allclose(total, expected, rtol=0.02, atol=0.02)
-
-
-def test_gradients_blame_the_strange_cell(table):
-    X = table[:285].copy()
-    X[0, 2] = 9 * X[:, 2].std()
-    detector = NetworkDetector(Own, epochs=60, random_state=0).fit(X)
-    assert detector.explain(X[:1], relative=True).argmax() == 2
 
 
 @pytest.mark.parametrize("network", [Own, VAE, partial(Own, n_hidden=3)])
@@ -255,8 +237,3 @@ def test_a_module_that_cannot_be_used_is_refused_before_training(
 def test_what_makes_no_module_is_refused(network, message, table):
     with pytest.raises(TypeError, match=message):
         fitted(network, table)
-
-
-def test_an_unknown_network_is_refused(table):
-    with pytest.raises(ValueError, match="'network' parameter"):
-        fitted("transformer", table)

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from skim import (
     ALTBIDetector,
-    IMAutoencoderDetector,
     IMBoostDetector,
     NetworkDetector,
     ODIMDetector,
@@ -82,14 +80,6 @@ def test_any_schedule_trains_any_network(schedule, network, stopping, table):
     assert detector.explain(X, relative=True)[3, 2] == 0  # nothing is known of it
     warm = combined(schedule, network, stopping, ema_steps=2).fit(X)
     assert not np.array_equal(warm.training_scores_, scores)
-
-
-def test_the_best_update_is_that_of_the_last_snapshot(table):
-    schedule = ALTBISchedule(min_epochs=4, n_snapshots=3)
-    detector = ODIMDetector(epochs=9, schedule=schedule, stopping=None, random_state=0)
-    assert (detector.fit(table).best_updates_ == 45).all()
-    detector = IMAutoencoderDetector(epochs=9, schedule="altbi", stopping=None)
-    assert (detector.fit(table).best_epochs_ == 9).all()
 
 
 def test_names_stand_for_the_default_settings(table):
@@ -244,15 +234,6 @@ def test_a_fit_that_fails_leaves_the_previous_one(quick, table, reason):
         >= {name: value for name, value in before.items() if name.endswith("_")}.items()
     )
     assert_array_equal(detector.score_samples(table), before["training_scores_"])
-
-
-def test_a_first_fit_that_fails_leaves_nothing(quick, table):
-    detector = quick()
-    with pytest.raises(KeyboardInterrupt):
-        detector.fit(table, observe=Interrupting(1))
-    with pytest.raises(NotFittedError):
-        detector.score_samples(table)
-    assert not any(name.endswith("_") for name in vars(detector))
 
 
 # Observers ------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import torch
 from skim import ALTBIDetector, IMAutoencoderDetector, IMBoostDetector
 from skim._detectors import _base
 from skim._model import _components, _scaling
-from skim.inspection import trajectory
 from skim.networks import VAEConfig
 from skim.schedules import ALTBISchedule, ODIMSchedule
 
@@ -127,13 +126,6 @@ def test_labels_take_all_rows_of_a_large_table(large):
     np.testing.assert_array_equal(
         detector.score_samples(large), detector.training_scores_
     )
-
-
-def test_trajectory_of_a_large_table_compares_the_labels_of_its_sample(large):
-    is_outlier = np.arange(len(large)) % 50 == 0
-    path = trajectory(quick(), large, is_outlier, store_losses=True)
-    assert path.losses.shape[1] == 500
-    assert path.auroc[-1] > 0.6
 
 
 def test_scores_do_not_depend_on_the_number_of_threads():

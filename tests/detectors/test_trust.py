@@ -1,6 +1,7 @@
 """Reproducible scores, complete pickles, light imports, no side effects."""
 
 import importlib
+import operator
 import pickle
 import random
 import subprocess
@@ -135,6 +136,7 @@ def test_public_names_are_found_and_others_are_not():
         module = importlib.import_module(name)
         assert module.__all__
         assert all(hasattr(module, each) for each in module.__all__)
+        assert name == "skim.cli" or operator.attrgetter(name[5:] or "__doc__")(skim)
     assert set(skim.__all__) <= set(dir(skim))
     assert all(getattr(skim, name).__name__ == name for name in skim.__all__)
     with pytest.raises(AttributeError, match="no attribute 'IsolationForest'"):

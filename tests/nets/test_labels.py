@@ -66,13 +66,3 @@ def test_labelled_rows_are_not_drawn(rows):
     assert losses.shape == (N_MEMBERS, 30)
     drawn = {tuple(row) for row in run.batch[0].T.tolist()}
     assert drawn == {tuple(row) for row in rows[1::2].tolist()}
-
-
-def test_where_all_rows_are_labelled_batches_are_drawn_from_all(rows):
-    run = new_run(rows)
-    with compute(1):
-        labels = np.arange(60) % 2
-        labelled = LabelledRows(run, rows, labels, inlier_weight=1, outlier_weight=1)
-        labelled.update(run, 60, quantile=1.0, inlier_share=0.4)
-    drawn = {tuple(row) for row in run.batch[0].T.tolist()}
-    assert drawn == {tuple(row) for row in rows.tolist()}

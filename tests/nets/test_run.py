@@ -10,11 +10,9 @@ from skim._nets import (
     NonFiniteLossError,
     Run,
     StackedAutoencoder,
-    _scoring,
     low_loss_weights,
 )
 from skim._nets._run import RowStream
-from skim._nets._scoring import snapshot_losses
 from tests.nets.test_vae import delete_cells, with_batch_means
 
 ACTIVATIONS = {
@@ -75,21 +73,6 @@ def test_adam_equals_torchs():
     torch.testing.assert_close(weights, theirs.detach())
 
 
-def test_selected_members_keep_their_adam_state():
-    grads = [torch.randn(3, 4, generator=generator(i)) for i in range(6)]
-    weights = torch.zeros(3, 4)
-    whole = Adam(weights, learning_rate=0.1)
-    for grad in grads[:3]:
-        whole.step(grad.clone())
-    kept = torch.tensor([0, 2])
-    part = weights[kept]
-    selected = whole.select(part, kept)
-    for grad in grads[3:]:
-        whole.step(grad.clone())
-        selected.step(grad[kept])
-    torch.testing.assert_close(part, weights[kept])
-
-
 def test_stream_shows_every_row_once_a_pass_and_members_in_their_own_order():
     X = torch.arange(12.0).view(12, 1)
     stream = RowStream(X, 2, generator())
@@ -107,36 +90,6 @@ def test_a_batch_never_holds_a_row_twice(size):
     stream = RowStream(X, 1, generator())
     for _ in range(10):
         assert len(stream.take(size).unique()) == size
-
-
-@pytest.mark.parametrize("of_features", [False, True])
-def test_losses_depend_neither_on_other_rows_nor_on_threads(monkeypatch, of_features):
-    monkeypatch.setattr(_scoring, "CHUNK_ELEMENTS", 1)  # 64 rows per chunk
-    shape = AutoencoderShape(3, 4, "tanh")
-    weights = torch.stack([shape.weights.draw(2, generator()) for _ in range(3)])
-    weights = weights.numpy()
-    statistics = np.empty((3, 2, 0), dtype=np.float32)
-    rows = torch.randn(1000, 3, generator=generator()).numpy()
-    shares = np.ones((3, 2), dtype=np.float32) if of_features else None
-
-    def losses(rows, n_threads):
-        found = snapshot_losses(
-            shape,
-            weights,
-            statistics,
-            None,
-            rows,
-            member_weights=shares,
-            n_threads=n_threads,
-        )
-        # Of each row, its losses, or what its features add to them.
-        return np.stack([part[1] if of_features else part.T for part in found])
-
-    expected = losses(rows, 1)
-    assert expected.shape == (3, 1000, 3 if of_features else 2)
-    for n_threads in (2, 3, 50):
-        assert np.array_equal(losses(rows, n_threads), expected)
-    assert np.array_equal(losses(rows[90:100], 1), expected[:, 90:100])
 
 
 @pytest.mark.parametrize("quantile", [0.0, 0.5, 0.92, 1.0])
