@@ -7,7 +7,7 @@ import pytest
 from benchmarks.accuracy import _detectors as detectors
 from benchmarks.accuracy import _measures as measures
 from benchmarks.accuracy import _summary as summary
-from benchmarks.accuracy._detectors import Detector, StandardisedKNN
+from benchmarks.accuracy._detectors import StandardisedKNN
 from tests.benchmarks.commands import run_command
 
 
@@ -72,40 +72,6 @@ def test_neighbours_are_others_on_standardised_columns():
     np.testing.assert_allclose(
         -detector.score_samples(X + np.array([5, 5000]))[3], 5 * unit
     )
-
-
-def test_clean_training_data_and_new_inliers_are_halves(table, is_outlier):
-    class Recording(StandardisedKNN):
-        def fit(self, X):
-            self.seen = X
-            return super().fit(X)
-
-        def predict(self, X):
-            self.new = X
-            return np.where(np.arange(len(X)) % 4, 1, -1)
-
-    detector = Recording()
-    auroc, _, flagged, _ = measures.clean(detector, table, is_outlier * 1)
-    rows = np.r_[detector.seen, detector.new]
-    assert len(detector.seen) == len(rows) // 2
-    np.testing.assert_array_equal(
-        np.sort(rows, axis=0), np.sort(table[~is_outlier], axis=0)
-    )
-    assert auroc > 0.9
-    assert flagged == pytest.approx(0.25, abs=0.01)
-    assert np.isnan(measures.clean(StandardisedKNN(), table, is_outlier * 1)[2])
-
-
-def test_detectors_that_cannot_be_fitted_are_left_out():
-    good = Detector("good", "sklearn.svm:OneClassSVM", {}, "own")
-    bad = [
-        good._replace(name="value", params={"nu": 2.0}),
-        good._replace(name="module", path="not_here:Detector"),
-    ]
-    found, errors = detectors.usable([good, *bad])
-    assert found == [good]
-    assert "'nu'" in errors["value"]
-    assert "not_here" in errors["module"]
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import benchmarks.tables as study
-from benchmarks.tables._detectors import recall
 from benchmarks.tables._errors import KINDS, MIN_PLANTED, plant
 from benchmarks.tables._sources import SOURCES, Source, load
 from tests.benchmarks.commands import run_twice
@@ -70,22 +69,6 @@ def test_numbers_are_multiplied(text, kind, factor):
     for [(name, before, after)] in changes(text, kind):
         assert float(after) == pytest.approx(factor * float(before))
         assert (name == "count") == ("." not in after)
-
-
-def test_a_misspelt_level_is_new_and_has_one_other_letter(text):
-    for [(name, before, after)] in changes(text, "misspelt"):
-        assert name == "colour"
-        assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
-        assert after not in set(text[name])
-
-
-def test_recall_by_hand():
-    scores = np.array([5.0, 1, 4, 3, 2])
-    assert recall(scores, np.array([0, 2])) == 1
-    assert recall(scores, np.array([0, 1])) == 0.5
-    assert recall(scores, np.array([1, 4])) == 0
-    ties = np.array([2.0, 1, 1, 1, 1])
-    assert recall(ties, np.array([0, 1])) == pytest.approx((1 + 1 / 4) / 2)
 
 
 def test_means_count_every_pair_of_table_and_kind_once():

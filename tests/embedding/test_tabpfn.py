@@ -1,6 +1,5 @@
 import os
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -59,19 +58,6 @@ def test_pooling_the_mean_averages_the_cells_of_layers(make, rows):
     # Without a cache, the context rows come first in the same pass.
     cells = [output[0, -len(rows) :, :-1].mean(dim=1) for output in outputs]
     assert_allclose(embedding, sum(cells) / 2, rtol=1e-4, atol=1e-5)
-
-
-def test_middle_layers_are_averaged():
-    network = SimpleNamespace(blocks=range(1, 13))
-    assert tabpfn_model.choose_layers(network) == [6, 7, 8, 9, 10]
-
-
-def test_networks_without_cells_need_the_target(make, rows, monkeypatch):
-    real = tabpfn_model.choose_layers
-    monkeypatch.setattr(tabpfn_model, "choose_layers", lambda network: real(object()))
-    with pytest.raises(ValueError, match="use pooling='target'"):
-        make().fit(rows)
-    make(pooling="target").fit(rows)
 
 
 def test_features_may_be_missing(make, rows):

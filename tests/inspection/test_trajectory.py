@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
@@ -9,7 +8,6 @@ from sklearn.preprocessing import StandardScaler
 from skim import ALTBIDetector, IMAutoencoderDetector
 from skim.inspection import trajectory
 from skim.metrics import separation
-from skim.schedules import ALTBISchedule
 
 
 def test_a_trajectory_has_the_losses_of_every_epoch(quick, table, is_outlier):
@@ -30,15 +28,6 @@ def test_a_trajectory_has_the_losses_of_every_epoch(quick, table, is_outlier):
         )
         assert apart == pytest.approx(separation(losses), rel=1e-3)
         assert median == pytest.approx(np.median(losses), rel=1e-5)
-
-
-def test_losses_equal_those_of_a_shorter_fit(table):
-    schedule = ALTBISchedule(n_snapshots=1)
-    detector = ALTBIDetector(epochs=4, schedule=schedule, random_state=0)
-    path = trajectory(detector, table, store_losses=True)
-    for n_epochs, losses in enumerate(path.losses, start=1):
-        shorter = clone(detector).set_params(epochs=n_epochs).fit(table)
-        np.testing.assert_allclose(losses, -shorter.training_scores_, rtol=1e-5)
 
 
 def test_recording_changes_nothing(quick, fitted, table):

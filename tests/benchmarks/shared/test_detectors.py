@@ -79,15 +79,3 @@ def test_outliers_score_high_whatever_the_convention(detector, table, is_outlier
 def test_bad_scores_are_refused(detector, message, table, is_outlier):
     with pytest.raises(ValueError, match=message):
         measure(detector, table, np.asarray(is_outlier))
-
-
-def test_a_sign_that_cannot_be_known_is_not_guessed(table, is_outlier):
-    class Unknown:
-        def fit(self, X):
-            return self
-
-        def decision_function(self, X):
-            return X[:, 0]
-
-    with pytest.raises(ValueError, match="OutlierMixin"):
-        measure(Unknown(), table, is_outlier)

@@ -79,12 +79,6 @@ def test_rare_classes_are_outliers_and_sampled_where_they_are_not_rare(made):
     assert "glass__glass1" not in made  # three outliers
 
 
-def test_text_becomes_codes_in_alphabetical_order(made):
-    X, _ = made["kddcup__kddcup-land_vs_satan"]
-    expected = np.array([2, 0, 1])[X[:, 0].astype(int) % 3]
-    np.testing.assert_array_equal(X[:, 2], expected)
-
-
 def test_tasks_are_made_where_there_are_none(tmp_path, monkeypatch):
     made = []
 
