@@ -1,6 +1,5 @@
 """The detectors with the rest of scikit-learn."""
 
-import inspect
 import re
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from sklearn.metrics import make_scorer, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from skim import ALTBIDetector, IMAutoencoderDetector
+from skim import ALTBIDetector
 from tests.conftest import make_quick
 
 COLUMNS = ["a", "b", "c", "d", "e", "f"]
@@ -18,13 +17,6 @@ COLUMNS = ["a", "b", "c", "d", "e", "f"]
 
 def inlier_auroc(estimator, X, y):
     return roc_auc_score(y, estimator.decision_function(X))
-
-
-def test_constructor_takes_keywords_only(quick):
-    parameters = inspect.signature(type(quick()).__init__).parameters.values()
-    wrapped = ("self", "network")
-    kinds = {p.kind for p in parameters if p.name not in wrapped}
-    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
 
 
 def test_finds_the_outliers(quick, table, is_outlier):
@@ -98,13 +90,10 @@ def test_progress_bar_on_standard_error(quick, table, capfd):
     out, err = capfd.readouterr()
     assert out == ""
     assert type(detector).__name__ in err
-    n_epochs = len(detector.history_["epoch"])
+    assert f"] {len(detector.history_['epoch'])}/{detector.epochs}" in err
     if type(detector) is ALTBIDetector:
-        assert f"{n_epochs}/14" in err
         reason = f"(no better epoch than {detector.best_epoch_}; patience=1.3)\n"
         assert err.endswith(reason)
-    if isinstance(detector, IMAutoencoderDetector):
-        assert f"] {n_epochs}/{n_epochs}" in err
 
 
 def test_history_has_one_entry_per_epoch(fitted, table):

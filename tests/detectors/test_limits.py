@@ -9,7 +9,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import skim
-from skim import IMAutoencoderDetector, IMBoostDetector
+from skim import IMBoostDetector
 from skim._detectors._imboost import LabelModel
 from skim._model import _scaling
 from skim._model._expectations import CellExpectations
@@ -24,22 +24,6 @@ def blas_threads():
         for library in threadpool_info()
         if library["user_api"] == "blas"
     ]
-
-
-def test_a_table_is_scaled_once_for_all_updates(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(1500, 3000))  # more than 2**22 values
-    scaled = []
-
-    def scale(self, rows):
-        scaled.append(len(rows))
-        return original(self, rows)
-
-    original = _scaling.InputScaler.scale
-    monkeypatch.setattr(_scaling.InputScaler, "scale", scale)
-    detector = IMAutoencoderDetector(epochs=3, n_estimators=1, random_state=0).fit(X)
-    assert sum(scaled) == len(X)
-    monkeypatch.undo()
-    assert_array_equal(detector.score_samples(X[:9]), detector.training_scores_[:9])
 
 
 def test_blas_has_one_thread_while_a_detector_works(monkeypatch, table):

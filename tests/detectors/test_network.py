@@ -10,9 +10,8 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
-from skim import ALTBIDetector, NetworkDetector
+from skim import NetworkDetector
 from skim._detectors import _base
-from skim._nets import ModuleShape
 from skim.inspection import trajectory
 from skim.model_selection import EpochSearchCV
 from skim.networks import VAE, Flow
@@ -95,36 +94,6 @@ def test_members_start_from_the_modules_own_initialisation(table):
     np.testing.assert_allclose(first, 0.25, atol=1e-6)
     others = detector.weights_[0, :, 4 * 6 :]
     assert not np.array_equal(others[0], others[1])
-
-
-def test_stacked_members_are_trained_as_each_would_be_alone():
-    shape = ModuleShape("autoencoder", 6)
-    rows = torch.rand(3, 6, 40, generator=torch.Generator().manual_seed(0))
-    generator = torch.Generator().manual_seed(0)
-    weights = shape.weights.draw(3, generator)
-    network = shape.stack(weights, generator)
-    losses, cache = network.forward(rows)
-    gradient = torch.empty_like(weights)
-    network.backward(cache, torch.full_like(losses, 1 / 40), gradient)
-    for m in range(3):
-        module = shape.template.module
-        arrays = shape.weights.views(weights[m : m + 1].clone())
-        for name, parameter in shape.template.named_parameters():
-            parameter.data = arrays[name][0]
-        alone = module.train()(rows[m].T)
-        torch.testing.assert_close(losses[m], alone.detach())
-        found = torch.autograd.grad(alone.mean(), list(module.parameters()))
-        flat = torch.cat([each.flatten() for each in found])
-        torch.testing.assert_close(gradient[m], flat, rtol=1e-4, atol=1e-4)
-
-
-def test_the_vae_scores_like_altbi(table):
-    # Other random numbers, but the same network and the same schedule.
-    ours = NetworkDetector("vae", n_estimators=20, random_state=0).fit(table)
-    altbi = ALTBIDetector(n_estimators=20, random_state=0).fit(table)
-    correlation = np.corrcoef(ours.training_scores_, altbi.training_scores_)[0, 1]
-    assert correlation > 0.98
-    assert ours.weights_.shape[2] == altbi.weights_.shape[2]
 
 
 def test_the_flow_is_a_density():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from skim import ALTBIDetector, IMAutoencoderDetector, IMBoostDetector
+from skim import ALTBIDetector, IMAutoencoderDetector
 from skim._detectors import _base
 from skim._model import _components, _scaling
 from skim.networks import VAEConfig
@@ -115,17 +115,6 @@ def test_a_sample_stands_for_a_large_table(large):
     # Scaling sees every row.
     low = 2 * detector.model_.scaler.half_min_
     np.testing.assert_array_equal(low, large.min(axis=0))
-
-
-def test_labels_take_all_rows_of_a_large_table(large):
-    labels = np.full(len(large), np.nan)
-    labels[:60] = np.arange(60) % 50 == 0
-    detector = IMBoostDetector(quick()).fit(large, labels=labels)
-    assert len(detector.training_scores_) == len(large)
-    assert len(detector.detector_.training_rows_) == 500
-    np.testing.assert_array_equal(
-        detector.score_samples(large), detector.training_scores_
-    )
 
 
 def test_scores_do_not_depend_on_the_number_of_threads():

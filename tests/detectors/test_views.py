@@ -34,14 +34,6 @@ def detector(skewed):
     ).fit(skewed)
 
 
-def test_members_of_both_views_are_trained_side_by_side(detector):
-    assert detector.model_.views == (2, 3)
-    assert detector.weights_.shape[1] == 5
-    first, second = detector.model_.view_weights
-    assert first == 0.75
-    assert second > 0
-
-
 def test_rows_are_scored_alike_in_training_and_later(detector, skewed):
     scores = detector.score_samples(skewed)
     np.testing.assert_array_equal(scores, detector.training_scores_)
@@ -50,18 +42,6 @@ def test_rows_are_scored_alike_in_training_and_later(detector, skewed):
     np.testing.assert_array_equal(again.score_samples(skewed), scores)
     *_, last = detector.staged_score_samples(skewed)
     np.testing.assert_allclose(last, scores)
-
-
-def test_both_views_add_to_the_loss(detector, skewed):
-    table = np.repeat(skewed[1:2], 2, axis=0)
-    table[1, 1] = table[0, 1] * 1e3
-    model = detector.model_
-    values = model.scaler.transform(table)
-    assert values.shape == (2, 8)
-    assert (values[0] != values[1]).nonzero()[0].tolist() == [1, 5]
-    contributions = detector.explain(table)
-    assert contributions.shape == (2, 4)
-    assert contributions[1, 1] > contributions[0, 1]
 
 
 def test_the_second_view_is_the_same_for_any_monotone_scale(skewed):

@@ -185,19 +185,6 @@ def test_unreadable_file_is_named(vit, files):
             vit.transform([files[0], files[0].with_name(name)])
 
 
-def test_files_are_opened_batch_by_batch(files, monkeypatch):
-    seen, opened = [], []
-    real = Image.open
-    monkeypatch.setattr(Image, "open", lambda path: seen.append(path) or real(path))
-
-    def model(batch):
-        opened.append(len(seen))
-        return batch.mean((2, 3))
-
-    ViTEmbedder(model=model, image_size=8, batch_size=2).fit(files).transform(files)
-    assert opened == [0, 2, 4, 6, 7]
-
-
 # Callables ------------------------------------------------------------------------
 
 

@@ -7,8 +7,6 @@ import torch
 from skim._nets import (
     Adam,
     AutoencoderShape,
-    NonFiniteLossError,
-    Run,
     StackedAutoencoder,
     low_loss_weights,
 )
@@ -84,14 +82,6 @@ def test_stream_shows_every_row_once_a_pass_and_members_in_their_own_order():
     assert not torch.equal(rows[0], rows[1])
 
 
-@pytest.mark.parametrize("size", [5, 7, 12])
-def test_a_batch_never_holds_a_row_twice(size):
-    X = torch.arange(12.0).view(12, 1)
-    stream = RowStream(X, 1, generator())
-    for _ in range(10):
-        assert len(stream.take(size).unique()) == size
-
-
 @pytest.mark.parametrize("quantile", [0.0, 0.5, 0.92, 1.0])
 def test_truncation_keeps_rows_at_or_below_the_quantile(quantile):
     losses = torch.randn(3, 50, generator=generator())
@@ -99,20 +89,3 @@ def test_truncation_keeps_rows_at_or_below_the_quantile(quantile):
     limit = np.quantile(losses.numpy(), quantile, axis=1, keepdims=True)
     assert np.array_equal(row_weights.numpy() > 0, losses.numpy() <= limit)
     torch.testing.assert_close(row_weights.sum(1), torch.ones(3))
-
-
-def new_run(n_members=2):
-    shape = AutoencoderShape(2, 3, "tanh")
-    weights = shape.weights.draw(n_members, generator())
-    X = torch.rand(20, 2, generator=generator())
-    return Run(shape, weights, Adam(weights, learning_rate=0.01), X, generator())
-
-
-def test_non_finite_losses_are_noticed():
-    run = new_run()
-    run.check_finite(torch.zeros(2, 3))
-    with pytest.raises(NonFiniteLossError):
-        run.check_finite(torch.tensor([[1.0, torch.nan]]))
-    run.network.weights[0, 0] = torch.inf
-    with pytest.raises(NonFiniteLossError):
-        run.check_finite(torch.zeros(2, 3))

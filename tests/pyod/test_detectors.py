@@ -12,11 +12,9 @@ import pytest
 from pyod.models.base import BaseDetector
 from sklearn.base import clone, is_outlier_detector
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skim.pyod import ALTBI, ODIM, IMAutoencoder, Network
-from skim.schedules import ALTBISchedule
 
 CLASSES = [ALTBI, ODIM, IMAutoencoder, Network]
 
@@ -137,17 +135,6 @@ def test_clone_and_set_params(quick, table):
         copy.set_params(n_neighbors=3)
     with pytest.raises(TypeError, match="unexpected keyword argument 'n_neighbors'"):
         type(copy)(n_neighbors=5)
-
-
-def test_settings_of_the_schedule_are_parameters_of_their_own(table):
-    detector = ALTBI(schedule=ALTBISchedule(batch_size=32), epochs=3, n_estimators=1)
-    assert detector.get_params()["schedule__batch_size"] == 32
-    copy = clone(detector).set_params(schedule__batch_size=64, random_state=0)
-    assert detector.schedule.batch_size == 32
-    pipeline = make_pipeline(StandardScaler(), copy).fit(table)
-    assert set(copy.detector_.history_["batch_size"]) == {64}
-    assert pipeline.get_params()["altbi__schedule__batch_size"] == 64
-    assert "batch_size=64" in repr(pipeline)
 
 
 def test_frames_keep_their_names(quick, table):

@@ -7,8 +7,6 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from pyod.models.feature_bagging import FeatureBagging
-from pyod.models.knn import KNN
-from pyod.models.lscp import LSCP
 from pyod.utils.persistence import load, save
 from sklearn.metrics import roc_auc_score
 
@@ -29,14 +27,6 @@ def test_feature_bagging_fits_clones_with_different_seeds(quick, table, is_outli
     assert np.array_equal(again.decision_scores_, bagging.decision_scores_)
     widths = {each.n_features_in_ for each in bagging.estimators_}
     assert widths <= {3, 4, 5, 6}
-
-
-def test_lscp_selects_among_detectors(quick, table, is_outlier):
-    detectors = [quick(epochs=30, random_state=seed) for seed in range(2)]
-    lscp = LSCP([*detectors, KNN()], n_bins=3, random_state=0).fit(table)
-    assert roc_auc_score(is_outlier, lscp.decision_scores_) > 0.8
-    assert np.array_equal(lscp.train_scores_[:, 0], detectors[0].decision_scores_)
-    assert lscp.predict(table[:7]).shape == (7,)
 
 
 SUOD = """

