@@ -29,15 +29,6 @@ def test_snapshots_do_not_depend_on_later_epochs(table):
     assert np.array_equal(long.weights_[0], short.weights_[0])
 
 
-def test_normalized_scores_of_one_snapshot_fill_the_unit_interval(table):
-    schedule = ALTBISchedule(n_snapshots=1, normalize_losses=True)
-    detector = ALTBIDetector(
-        epochs=12, n_estimators=1, network="vae", schedule=schedule, random_state=0
-    ).fit(table)
-    assert detector.training_scores_.max() == 0
-    assert detector.training_scores_.min() == -1
-
-
 def test_truncation_ignores_the_worst_rows(table, is_outlier):
     def final_loss_of_outliers(keep_quantile):
         schedule = ALTBISchedule(keep_quantile=keep_quantile)

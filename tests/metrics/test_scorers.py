@@ -28,13 +28,6 @@ def test_labelled_scorers_accept_other_detectors_and_both_conventions(
     assert get_scorer(name)(model, table, np.where(is_outlier, -1, 1)) == area
 
 
-def test_plain_roc_auc_is_one_minus_ours(fitted, table, is_outlier):
-    plain = get_scorer("roc_auc")(fitted, table, is_outlier.astype(int))
-    ours = get_scorer("outlier_roc_auc")(fitted, table, is_outlier.astype(int))
-    assert ours == pytest.approx(1 - plain)
-    assert ours > 0.5
-
-
 def test_scikit_learns_searches_accept_the_scorers(table, is_outlier):
     search = GridSearchCV(
         make_quick("autoencoder"),

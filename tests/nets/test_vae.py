@@ -141,13 +141,3 @@ def test_fixed_losses_use_the_running_statistics(n_samples):
     torch.testing.assert_close(shape.losses(folded, x, workspace), losses)
     shared = shape.losses(folded, x[0], workspace)
     torch.testing.assert_close(shared[0], losses[0])
-
-
-def test_initial_weights_are_torchs_default():
-    shape = VAEShape(P, (32, 16), 6)
-    weights = shape.weights.draw(50, torch.Generator().manual_seed(0))
-    views = shape.weights.views(weights)
-    for name in ("encode_1", "latent", "latent_bias", "output_bias"):
-        bound = views[name.removesuffix("_bias")].shape[2] ** -0.5
-        assert views[name].abs().max() <= bound
-        assert views[name].abs().max() > 0.95 * bound

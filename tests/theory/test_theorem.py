@@ -174,20 +174,6 @@ def test_training_on_the_data_strays_no_further_than_claimed(seed):
     assert T > 0
 
 
-@given(seeds, st.sampled_from(["tanh", "identity"]), st.floats(0, 0.1))
-@few
-def test_no_outlier_is_both_well_separated_and_covered(seed, activation, eps_c):
-    # Without biases, a network that learns the centres passes perturbations on:
-    # wherever the radius condition holds, Δ_f is at least as large as they are.
-    W, A, X, clusters, outliers = make_case(seed, eps_c=eps_c)
-    q = theorem_quantities(W, A, X, clusters, outliers, activation=activation)
-    if q.conditions(0)["radius"]:
-        largest = q.geometry.eps_c + q.geometry.eps_o
-        assert q.Delta_f >= largest * (1 - 1e-9)
-    if q.geometry.well_separated.any():
-        assert q.largest_T() is None
-
-
 def known_clusters(eps):
     """Tight clusters that the initial network, a linear one, knows already."""
     X = [[0.5, eps], [0.5, -eps], [eps, 0.5], [-eps, 0.5]]
