@@ -58,9 +58,6 @@ def test_schedules_that_keep_members_apart_refuse_two_views(skewed):
         ODIMDetector(network="two_views").fit(skewed)
 
 
-# Clean training data ---------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def clean():
     return np.random.default_rng(1).normal(size=(3000, 3)) @ np.diag([1, 5, 0.1])

@@ -168,9 +168,6 @@ def test_bad_input(X, words):
         DaskDetector(detector()).fit(X)
 
 
-# A cluster -----------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def cluster():
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}

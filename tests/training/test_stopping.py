@@ -112,6 +112,3 @@ def test_unknown_criteria_and_too_few_rows_are_refused(quick, table):
         quick(stopping="patience").fit(table)
     with pytest.raises(ValueError, match="at least four rows, got 3"):
         quick(stopping="cohesion").fit(np.eye(3))
-
-
-# The best check of each member -----------------------------------------------------
