@@ -5,60 +5,36 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skim import (
-    ALTBIDetector,
-    IMAutoencoderDetector,
-    NetworkDetector,
-    ODIMDetector,
-)
+from skim import ALTBIDetector, IMAutoencoderDetector, NetworkDetector, ODIMDetector
 from skim.networks import AutoencoderConfig, VAEConfig
 from skim.schedules import ALTBISchedule, BestEpochSchedule, ODIMSchedule
 
 # Small enough to be fast, long enough to use every part of a run: ALTBI's
 # criterion is evaluated from epoch 4 on, and patience can end the run.
 SHORT = ALTBISchedule(n_snapshots=3, min_epochs=4, patience=1.3)
+
+
+SMALL = {"n_estimators": 2, "random_state": 0}
 QUICK = {
-    "altbi": (
-        ALTBIDetector,
-        {"epochs": 14, "n_estimators": 2, "network": VAEConfig(), "schedule": SHORT},
+    "altbi": ALTBIDetector(epochs=14, network=VAEConfig(), schedule=SHORT, **SMALL),
+    "odim": ODIMDetector(
+        epochs=5,
+        network=VAEConfig(),
+        schedule=ODIMSchedule(patience_updates=20),
+        **SMALL,
     ),
-    "odim": (
-        ODIMDetector,
-        {
-            "epochs": 5,
-            "n_estimators": 2,
-            "network": VAEConfig(),
-            "schedule": ODIMSchedule(patience_updates=20),
-        },
+    "autoencoder": IMAutoencoderDetector(
+        epochs=5, network=AutoencoderConfig(), schedule=BestEpochSchedule(), **SMALL
     ),
-    "autoencoder": (
-        IMAutoencoderDetector,
-        {
-            "epochs": 5,
-            "n_estimators": 2,
-            "network": AutoencoderConfig(),
-            "schedule": BestEpochSchedule(),
-        },
-    ),
-    "network": (
-        NetworkDetector,
-        {
-            "network": "autoencoder",
-            "epochs": 14,
-            "n_estimators": 2,
-            "schedule": SHORT,
-        },
-    ),
+    "network": NetworkDetector("autoencoder", epochs=14, schedule=SHORT, **SMALL),
 }
 
 
 def make_quick(kind, **params):
     """Make a quick detector; parts of it have parameters as in `schedule__patience`."""
-    cls, settings = QUICK[kind]
-    if "scaling" in params and cls is not NetworkDetector:
+    if "scaling" in params and kind != "network":
         params["network__scaling"] = params.pop("scaling")
-    detector = clone(cls(random_state=0, **settings))
-    return detector.set_params(**params)
+    return clone(QUICK[kind]).set_params(**params)
 
 
 @pytest.fixture(scope="session", params=["altbi", "autoencoder", "network"])

@@ -64,11 +64,6 @@ class TooFew(Good):
         return self
 
 
-class Deterministic(Good):
-    def __init__(self):
-        super().__init__()
-
-
 class Demanding(Good):
     def __init__(self, something):
         super().__init__()

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.accuracy import _detectors as detectors
 from benchmarks.accuracy import _measures as measures
 from benchmarks.accuracy import _summary as summary
-from benchmarks.accuracy._detectors import Detector, StandardisedKNN
+from benchmarks.accuracy._detectors import StandardisedKNN
 from tests.benchmarks.commands import run_command
 
 
@@ -47,37 +47,19 @@ def test_the_interval_is_that_of_a_mean_over_families():
 
 def test_families_are_averaged_over_suites_and_halves(means):
     table = summary.levels(means).set_index("AUROC / AUPRC")
-    assert table.columns.tolist() == [
-        "all (4)",
-        "choosing half (2)",
-        "confirming half (2)",
-        "ADBench (2)",
-        "KEEL (2)",
-        "CPU seconds",
-    ]
     assert table.index.tolist() == ["ALTBI", "IsolationForest", "kNN"]
     assert table.loc["ALTBI", "confirming half (2)"] == "0.875 / 0.500"
     assert table.loc["kNN", "KEEL (2)"] == "0.625 / 0.500"
-
-
-def test_leads_over_the_reference_have_intervals(means):
     table = summary.differences(means, "IsolationForest")
     table = table.set_index(["data", "detector"])
     lead = table.loc["confirming half", "ALTBI"]
     assert lead["AUROC"] == "+0.100 (+0.100 to +0.100)"
     assert lead["families ahead"] == lead["families"] == 2
-    assert table.loc["all", "kNN"]["families ahead"] == 1
-
-
-def test_every_family_is_listed_with_its_half(means):
     table = summary.by_family(means).set_index("family")
-    assert table["half"].to_dict() == {
-        "ALOI": "choosing half",
-        "campaign": "confirming half",
-        "keel/glass": "choosing half",
-        "keel/wine": "confirming half",
-    }
-    assert table.loc["keel/wine", "AUROC, ALTBI"] == 0.85
+    assert table.loc["keel/wine", ["half", "AUROC, ALTBI"]].tolist() == [
+        "confirming half",
+        0.85,
+    ]
 
 
 def test_neighbours_are_others_on_standardised_columns():
@@ -90,40 +72,6 @@ def test_neighbours_are_others_on_standardised_columns():
     np.testing.assert_allclose(
         -detector.score_samples(X + np.array([5, 5000]))[3], 5 * unit
     )
-
-
-def test_clean_training_data_and_new_inliers_are_halves(table, is_outlier):
-    class Recording(StandardisedKNN):
-        def fit(self, X):
-            self.seen = X
-            return super().fit(X)
-
-        def predict(self, X):
-            self.new = X
-            return np.where(np.arange(len(X)) % 4, 1, -1)
-
-    detector = Recording()
-    auroc, _, flagged, _ = measures.clean(detector, table, is_outlier * 1)
-    rows = np.r_[detector.seen, detector.new]
-    assert len(detector.seen) == len(rows) // 2
-    np.testing.assert_array_equal(
-        np.sort(rows, axis=0), np.sort(table[~is_outlier], axis=0)
-    )
-    assert auroc > 0.9
-    assert flagged == pytest.approx(0.25, abs=0.01)
-    assert np.isnan(measures.clean(StandardisedKNN(), table, is_outlier * 1)[2])
-
-
-def test_detectors_that_cannot_be_fitted_are_left_out():
-    good = Detector("good", "sklearn.svm:OneClassSVM", {}, "own")
-    bad = [
-        good._replace(name="value", params={"nu": 2.0}),
-        good._replace(name="module", path="not_here:Detector"),
-    ]
-    found, errors = detectors.usable([good, *bad])
-    assert found == [good]
-    assert "'nu'" in errors["value"]
-    assert "not_here" in errors["module"]
 
 
 @pytest.fixture
@@ -159,7 +107,11 @@ def test_large_tables_are_sampled_or_left_out(folder):
     assert y.sum() == 11
 
 
-def test_the_command_measures_both_parts_and_resumes(folder):
+def test_the_command_measures_both_parts_and_resumes(folder, monkeypatch):
+    quick = detectors.ALTBI._replace(params={"epochs": 10, "n_estimators": 2})
+    for part in detectors.PARTS:
+        few = (quick, detectors.FOREST, detectors.KNN)
+        monkeypatch.setitem(detectors.PARTS, part, few)
     output = folder / "out"
     parts = ["--part", "contaminated", "--part", "clean"]
     data = ["--data", "keel/glass0", "--data", "oddbench/small"]

@@ -6,7 +6,7 @@ import pytest
 from benchmarks._shared.detectors import choose
 from benchmarks._shared.results import Store, key
 from benchmarks._shared.tables import Table, choose_tables
-from benchmarks._shared.tasks import _todo, run_tasks
+from benchmarks._shared.tasks import run_tasks
 from tests.benchmarks.commands import run_command
 
 HERE = "tests.benchmarks.detectors"
@@ -55,41 +55,6 @@ def test_a_bad_task_is_recorded_and_the_next_goes_well(
     assert "auroc" not in bad
 
 
-def test_small_tables_come_first_and_seeds_only_where_they_matter():
-    tables = [Table("big", "b", "own", 1000, 5), Table("small", "s", "own", 10, 5)]
-    detectors = choose([f"{HERE}:Good", f"{HERE}:Deterministic"])
-    todo = _todo([], tables, detectors, 2, None, retry=False)
-    assert [(t.file, d.name, len(own)) for t, d, own in todo] == [
-        ("small", "Good", 2),
-        ("small", "Deterministic", 1),
-        ("big", "Good", 2),
-        ("big", "Deterministic", 1),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("status", "before", "now", "done"),
-    [
-        ("timeout", 5, 5, [0, 1]),  # nor are other seeds tried
-        ("timeout", 5, 6, []),
-        ("timeout", 5, None, []),
-        ("failed", 5, 6, [0]),
-        ("no data", 5, 5, []),
-        ("ok", 5, 1, [0]),
-    ],
-)
-def test_more_time_gives_another_chance(status, before, now, done):
-    tables, detectors = [Table("a", "a", "own", 10, 2)], choose([f"{HERE}:Good"])
-    ((_, _, every),) = _todo([], tables, detectors, 2, now, retry=False)
-    records = [every[0] | {"status": status, "limits": [before, None]}]
-    seeds = {0, 1} - {*done}
-    todo = _todo(records, tables, detectors, 2, now, retry=False)
-    assert {task["seed"] for _, _, own in todo for task in own} == seeds
-    todo = _todo(records, tables, detectors, 2, now, retry=True)
-    left = {task["seed"] for _, _, own in todo for task in own}
-    assert left == ({1} if status == "ok" else {0, 1})
-
-
 def test_a_run_is_resumed_without_computing_anything_again(tmp_path, own_data):
     arguments = ["--data", own_data[0], "--data", own_data[1], "--jobs", 2]
     arguments += ["--detector", f"{HERE}:Good", "--detector", f"{HERE}:Failing"]
@@ -103,22 +68,16 @@ def test_a_run_is_resumed_without_computing_anything_again(tmp_path, own_data):
     assert "New tasks: 4 failed" in adbench(*arguments, "--retry-failed")
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        ("--detector", "iforst", "IForest"),
-        ("--detector", "no_such_module:Detector", "no_such_module"),
+def test_wrong_options_are_refused(tmp_path):
+    output = tmp_path / "out"
+    for option, value, message in (
         ("--detector", f"{HERE}:NoSuchClass", "NoSuchClass"),
         ("--detector", f"{HERE}:Demanding", "required"),
-        ("--data", "cardoi", "cardio"),
         ("--data", "tabluar", "tabular"),
         ("--data", "no_such_file.npz", "is not an .npz file"),
         ("--timeout", "-1", "greater than"),
-    ],
-)
-def test_wrong_options_are_refused(tmp_path, option, value, message):
-    output = tmp_path / "out"
-    assert message in adbench(option, value, "--output", output, exit_code=2)
+    ):
+        assert message in adbench(option, value, "--output", output, exit_code=2)
     assert not output.exists()
 
 
@@ -141,6 +100,15 @@ def test_own_files_are_known_by_their_content(tmp_path, own_data):
     assert other.file != before.file
     with pytest.raises(ValueError, match="have the same name"):
         choose_tables([str(own_data[0]), str(namesake)])
+    for X, y in (
+        (np.zeros(5), np.zeros(5)),
+        (np.zeros((5, 2)), np.zeros(4)),
+        (np.zeros((5, 2)), np.zeros(5)),
+        (np.zeros((2, 2)), np.array([1, 2])),
+    ):
+        np.savez(tmp_path / "bad.npz", X=X, y=y)
+        with pytest.raises(ValueError, match=r"bad\.npz"):
+            choose_tables([str(tmp_path / "bad.npz")])
 
 
 def test_data_sets_in_parts_are_all_taken():
@@ -150,18 +118,3 @@ def test_data_sets_in_parts_are_all_taken():
         ("imdb", "Imdb", "text"),
         ("CV_by_ViT/SVHN_3", "SVHN", "image-vit"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("X", "y"),
-    [
-        (np.zeros(5), np.zeros(5)),
-        (np.zeros((5, 2)), np.zeros(4)),
-        (np.zeros((5, 2)), np.zeros(5)),
-        (np.zeros((2, 2)), np.array([1, 2])),
-    ],
-)
-def test_own_files_must_make_sense(tmp_path, X, y):
-    np.savez(tmp_path / "bad.npz", X=X, y=y)
-    with pytest.raises(ValueError, match=r"bad\.npz"):
-        choose_tables([str(tmp_path / "bad.npz")])

@@ -2,13 +2,10 @@
 
 import numpy as np
 import pandas as pd
-import pytest
-from sklearn.metrics import f1_score
 
 import benchmarks.judgement as study
 from benchmarks.judgement import _measures as measures
 from benchmarks.judgement._spoiling import robust_sd, spoil_cells
-from benchmarks.judgement._summary import figures
 from skim import ALTBIDetector
 from tests.benchmarks.commands import run_twice
 
@@ -24,31 +21,6 @@ def test_one_cell_of_each_chosen_row_is_spoilt():
     np.testing.assert_allclose(distance, 30 * robust_sd(X)[columns])
     _, same = spoil_cells(X, rows, 1000, seed=1)
     np.testing.assert_array_equal(same, columns)
-
-
-def test_the_best_f1_is_that_of_some_threshold():
-    rng = np.random.default_rng(0)
-    is_outlier, losses = rng.random(60) < 0.2, rng.normal(size=60)
-    by_hand = max(f1_score(is_outlier, losses >= value) for value in losses)
-    assert measures.best_f1(is_outlier, losses) == pytest.approx(by_hand)
-
-
-def test_figures_compare_versions_and_halves(tmp_path):
-    lines = ["version,table,family,source,seed,flagged"]
-    for source, flagged in (("aloi", 0.02), ("bands", 0.04), ("bupa", 0.03)):
-        lines.append(f"before,x/{source},x/{source},{source},0,0.2")
-        lines.append(f"now,x/{source},x/{source},{source},0,{flagged}")
-    (tmp_path / "clean.csv").write_text("\n".join(lines))
-    more = [
-        f"now,x/aloi,x/aloi,aloi,{seed},{0.02 + 0.01 * (-1) ** seed}" for seed in (1, 2)
-    ]
-    (tmp_path / "seeds.csv").write_text("\n".join([lines[0], *more]))
-    found = figures(tmp_path).set_index("quantity")
-    mean = found.loc["flagged of clean data, mean"]
-    numbers = mean[["before", "now", "half 1", "half 2"]].astype(float)
-    np.testing.assert_allclose(numbers, [0.2, 0.03, 0.025, 0.04])
-    deviation = found.loc["its standard deviation over seeds", "now"]
-    assert deviation == pytest.approx(0.01)
 
 
 def test_the_command_measures_all_parts_once(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """The study of what a few labels are worth."""
 
-import numpy as np
 import pytest
 
 from benchmarks.labels import _methods as methods
@@ -21,14 +20,6 @@ def quick(monkeypatch):
     monkeypatch.setattr(
         methods, "IMBoostDetector", lambda **params: IMBoostDetector(detector, **params)
     )
-
-
-def test_both_halves_have_outliers_and_one_is_asked_about(exam):
-    assert exam.is_outlier[exam.may_ask].sum() == 7
-    assert exam.is_outlier[~exam.may_ask].sum() == 8
-    assert sorted(exam.at_random) == np.flatnonzero(exam.may_ask).tolist()
-    assert exam.budgets == {"10": 10, "20": 20, "50": 50, "100": 100, "5%": 15}
-    assert exam.rounds() == [10, 15, 20, 35, 50, 75, 100]
 
 
 def test_all_methods_ask_about_one_half_only(exam, quick, monkeypatch):
@@ -52,14 +43,3 @@ def test_the_command_resumes_where_it_stopped(own_data, tmp_path, quick):
     command = ["labels", "--data", own_data[0], "--seeds", 1, "--group", "networks"]
     assert "forest + score" in run_twice(*command, output=output)
     assert output.read_text().count("IMBoost (random)") == 5
-
-
-def test_only_the_other_half_is_scored(exam):
-    scores = np.where(exam.may_ask, ~exam.is_outlier, exam.is_outlier).astype(float)
-    rows = exam.at_random[:4]
-    share = exam.is_outlier[rows].mean()
-    (line, *_) = exam.results("mine", lambda size: (rows, scores, 0.5))
-    flagged = exam.is_outlier[~exam.may_ask].mean()
-    assert line == ("mine", "10", 4, 1.0, 1.0, 1.0, flagged, share)
-    (line, *_) = exam.results("mine", lambda size: (rows, scores, None))
-    assert np.isnan(line[5:7]).all()

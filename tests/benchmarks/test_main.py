@@ -126,16 +126,11 @@ def test_extras_have_the_packages_they_are_named_for():
 
 
 def test_commands_in_the_documentation_exist():
-    root = ROOT
-    texts = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md"]
-    texts += [
-        root / "Makefile",
-        *root.glob("docs/**/*.rst"),
-        *root.glob("skim/**/*.py"),
-    ]
+    patterns = "*.md", "Makefile", "docs/**/*.rst", "skim/**/*.py"
     named = {
         name
-        for path in texts
+        for pattern in patterns
+        for path in ROOT.glob(pattern)
         for name in re.findall(r"python -m\s+benchmarks\s+(\w[\w-]*)", path.read_text())
     }
     assert {"accuracy", "labels"} <= named <= set(STUDIES)

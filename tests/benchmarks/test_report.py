@@ -75,54 +75,10 @@ def test_only_complete_detectors_are_ranked(records):
     assert averages.loc["DTE-C", "family"] == "published"
 
 
-def test_the_last_settings_count():
-    rows = made_up({"ALTBI": 0.5}, settings="old") + made_up({"ALTBI": 0.9})
-    rows += [row | {"detector": "Mine", "threads": 2} for row in made_up({"Mine": 0.3})]
-    rows += made_up({"Mine": 0.6})
-    summary = Summary(rows, reference="Mine")
-    assert summary.replaced == ["ALTBI", "Mine"]
-    assert set(summary.results["auroc"].round(3)) == {0.905, 0.605}
-
-
-def test_a_table_that_was_hardly_begun_is_left_out(records):
-    more = made_up({"ALTBI": 0.1}, files=["donors"])
-    summary = Summary([*records, *more])
-    assert summary.left_out == ["donors"]
-    assert summary.averages.set_index("detector").loc["IForest", "complete"]
-
-
-def test_an_unknown_reference_gets_the_nearest(records, tmp_path):
+def test_the_command_writes_tables_and_pictures(records, tmp_path):
     write(records, tmp_path / "results.jsonl")
     told = run_command("report", tmp_path, "--reference", "IForst", exit_code=2)
     assert "choose from IForest" in told
-    assert not (tmp_path / "report").exists()
-
-
-def test_critical_difference_is_nemenyis():
-    names = ["ALTBI", "ODIM", "IForest", "kNN"]
-    rng = np.random.default_rng(0)
-    rows = []
-    for i in range(14):
-        values = dict(zip(names, rng.uniform(size=4), strict=True))
-        rows += made_up(values, files=[f"own{i}"], group="own", seeds=[0])
-    ranks, difference, _ = Summary(rows).critical_difference("auroc")
-    assert difference == pytest.approx(2.569 * np.sqrt(4 * 5 / (6 * 14)), abs=1e-3)
-    assert ranks.sum() == pytest.approx(10)
-
-
-def test_the_same_methods_are_compared(records):
-    comparison = compare_with_published(Summary(records).results)
-    cells = comparison.set_index(["dataset", "detector"])
-    assert cells.loc[("cardio", "IForest"), "published"] == 0.922
-    assert cells.loc[("cardio", "ALTBI-paper"), "published"] == 0.845
-    assert cells.loc[("cardio", "IForest"), "difference"] == pytest.approx(-0.117)
-    # Published images are embedded by ResNet18 for the baselines, by ViT for ours.
-    assert ("CIFAR10", "IForest") in cells.index
-    assert ("CIFAR10", "ALTBI") not in cells.index
-
-
-def test_the_command_writes_tables_and_pictures(records, tmp_path):
-    write(records, tmp_path / "results.jsonl")
     run_command("report", tmp_path)
     folder = tmp_path / "report"
     pictures = {path.stem for path in folder.glob("*.svg")}

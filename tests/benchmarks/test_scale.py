@@ -8,7 +8,7 @@ from benchmarks.scale import in_memory, make_part, make_table, write_parts
 from skim import ALTBIDetector
 from tests.benchmarks.commands import run_twice
 
-SMALL = ["--parquet-rows", 2000, "--part-rows", 500, "--columns", 4]
+SMALL = ["--parquet-rows", 200, "--part-rows", 50, "--columns", 4]
 
 
 def test_a_table_is_the_same_in_memory_and_in_parts(tmp_path):
@@ -25,7 +25,7 @@ def test_fits_in_memory_and_out_of_core_are_measured(tmp_path):
     command = ["scale", "--step", "parquet", "--folder", tmp_path / "data", *SMALL]
     assert "scores and labels" in run_twice(*command, output=output)
     found = pd.read_csv(output).set_index(["step", "quantity"])["value"]
-    in_memory_results = {quantity: value for quantity, _, value in in_memory(1000, 4)}
+    in_memory_results = {quantity: value for quantity, _, value in in_memory(200, 4)}
     assert in_memory_results["fit"] > 0
     assert found["parquet", "scores and labels: memory"] > 0
 

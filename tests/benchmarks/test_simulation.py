@@ -2,26 +2,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn.metrics import roc_auc_score
 
 from benchmarks.simulation._experiments import (
     simulated,
-    with_ema,
 )
-from benchmarks.simulation._stack import auroc, initial_error, train
-from skim.theory import theorem_quantities
+from benchmarks.simulation._stack import auroc, train
 from tests.benchmarks.commands import run_command
 
 
 def member(seed=0, **arguments):
     return simulated("variation", 1.0, seed, n_samples=200, **arguments)
-
-
-def test_auroc_is_that_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    losses = rng.integers(20, size=100).astype(float)  # with ties
-    y = rng.random(100) < 0.2
-    assert auroc(losses, y) == pytest.approx(roc_auc_score(y, losses))
 
 
 def test_the_stack_trains_like_torch():
@@ -38,23 +28,6 @@ def test_the_stack_trains_like_torch():
         adam.step()
         losses = (torch.tanh(X @ W.T) @ A.T - X).square().sum(1).detach().numpy()
         assert auroc(losses, stacked.y) == pytest.approx(expected, abs=2e-3)
-
-
-def test_the_initial_error_is_the_theorems():
-    one = member()
-    W, A = one.weights[0], one.weights[1].T
-    clusters = one.geometry.clusters
-    q = theorem_quantities(W.numpy(), A.numpy(), one.X, clusters, one.y)
-    expected = q.R0_tilde / np.sqrt(len(one.X))
-    assert initial_error(one.weights, one.geometry) == pytest.approx(expected, rel=1e-5)
-
-
-def test_the_warm_up_changes_the_start_of_its_own_members_only():
-    plain, warmed = member(), with_ema(member())
-    before = initial_error(plain.weights, plain.geometry)
-    train([plain, warmed], epochs=1)
-    assert plain.initial_error == pytest.approx(before, rel=1e-6)
-    assert warmed.initial_error != plain.initial_error
 
 
 def test_the_command_writes_tables_and_pictures(tmp_path):

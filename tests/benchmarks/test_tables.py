@@ -5,9 +5,7 @@ import pandas as pd
 import pytest
 
 import benchmarks.tables as study
-from benchmarks.tables._detectors import plain, recall
 from benchmarks.tables._errors import KINDS, MIN_PLANTED, plant
-from benchmarks.tables._known import FINDINGS, gaps
 from benchmarks.tables._sources import SOURCES, Source, load
 from tests.benchmarks.commands import run_twice
 
@@ -73,40 +71,6 @@ def test_numbers_are_multiplied(text, kind, factor):
         assert (name == "count") == ("." not in after)
 
 
-def test_a_misspelt_level_is_new_and_has_one_other_letter(text):
-    for [(name, before, after)] in changes(text, "misspelt"):
-        assert name == "colour"
-        assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
-        assert after not in set(text[name])
-
-
-def test_plain_encoding():
-    table = pd.DataFrame(
-        {
-            "gap": [1.0, np.nan, 3.0, 8.0] * 10,
-            "few": ["a", "b", "c", None] * 10,
-            "many": [f"level {i:02}" for i in range(40)],
-            "day": pd.to_datetime(["2020-01-01", "2020-01-02"] * 20),
-            "constant": 1,
-        }
-    )
-    X = plain(table)
-    assert X.shape == (40, 1 + 3 + 1 + 1)
-    np.testing.assert_allclose(X[:4, 0], [1, 3, 3, 8])
-    np.testing.assert_allclose(X[:4, 1:4], np.eye(4)[:, :3])
-    np.testing.assert_allclose(X[:, 4], np.arange(40))
-    np.testing.assert_allclose(np.diff(X[:2, 5]), 1)
-
-
-def test_recall_by_hand():
-    scores = np.array([5.0, 1, 4, 3, 2])
-    assert recall(scores, np.array([0, 2])) == 1
-    assert recall(scores, np.array([0, 1])) == 0.5
-    assert recall(scores, np.array([1, 4])) == 0
-    ties = np.array([2.0, 1, 1, 1, 1])
-    assert recall(ties, np.array([0, 1])) == pytest.approx((1 + 1 / 4) / 2)
-
-
 def test_means_count_every_pair_of_table_and_kind_once():
     def runs(table, kind, recalls):
         keys = {"table": table, "kind": kind, "detector": "kNN", "encoding": "plain"}
@@ -130,7 +94,6 @@ def test_the_command_resumes_where_it_stopped(tmp_path, monkeypatch):
     output = tmp_path / "results.csv"
     command = ["tables", "--data", "wine", "--kind", "sign", "--kind", "misspelt"]
     command += ["--detector", "kNN", "--detector", "skim"]
-    monkeypatch.setitem(FINDINGS, "wine", gaps)
     told = run_twice(*command, "--seeds", 1, output=output)
     assert "recall by table" in told
     assert "only a gap" in told

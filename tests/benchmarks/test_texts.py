@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import benchmarks.texts as study
-from benchmarks.texts import TOPICS, clean, load_fortunes
+from benchmarks.texts import TOPICS, clean
 from tests.benchmarks.commands import run_command, run_twice
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -30,20 +30,6 @@ def test_a_quotation_is_one_line_without_its_source():
     assert clean("-- One.\nTwo said\n-- Somebody") == "-- One. Two said"
     assert clean("Above\n-----\nbelow") == "Above ----- below"
     assert clean("_\ba_\bb and e\bé") == "ab and é"
-
-
-def test_short_and_repeated_texts_are_dropped(folder, monkeypatch):
-    kept = "Something that is long enough."
-    again = f"  {kept}\n\t-- Another source\n"
-    (folder / "art").write_text(f"{kept}\n%\nToo short.\n%\n{again}%\n")
-    (folder / "work").write_text(f"{again}%\n100 % of this is one other text.\n")
-    texts, labels = load_fortunes(folder)
-    assert (texts[0], texts.count(kept)) == (kept, 1)
-    assert texts[-1] == "100 % of this is one other text."
-    assert np.bincount(labels).tolist() == [1, *[N_TEXTS] * 8, 1]
-    monkeypatch.setattr(study, "MAX_TEXTS", 10)
-    few, _ = load_fortunes(folder)
-    assert few[1:11] == texts[1 : 1 + N_TEXTS : 4]
 
 
 def test_the_command_embeds_once_and_resumes(

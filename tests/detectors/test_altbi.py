@@ -21,39 +21,12 @@ def test_paper_settings_are_the_published_recipe():
     assert sum(sizes) * 5 == pytest.approx(212_000, rel=0.01)
 
 
-def test_batches_are_capped():
-    schedule = ALTBISchedule(max_batch_size=200)
-    assert max(schedule.batch_size_of(e) for e in range(1, 91)) == 200
-    assert ALTBISchedule(batch_growth=9.0).batch_size_of(10**9) == 256
-    assert ALTBISchedule(batch_growth=1.0).batch_size_of(10**9) == 128
-
-
-@pytest.mark.parametrize("epochs", [1, 2, 7, 90, 300])
-def test_snapshots_are_evenly_spaced_and_end_with_the_run(epochs):
-    kept = ALTBISchedule().late_epochs(epochs)
-    assert kept[-1] == epochs
-    assert kept[0] >= 1
-    assert 1 <= len(kept) <= 11
-    if len(kept) > 2:
-        gaps = np.diff(kept)
-        assert gaps.max() - gaps.min() <= 1
-
-
 def test_snapshots_do_not_depend_on_later_epochs(table):
     one, late = ALTBISchedule(n_snapshots=1), ALTBISchedule(burn_in=7 / 12)
     short = ALTBIDetector(epochs=8, schedule=one, random_state=0).fit(table)
     long = ALTBIDetector(epochs=12, schedule=late, random_state=0).fit(table)
     assert (short.best_epoch_, long.snapshot_epochs_[0]) == (8, 8)
     assert np.array_equal(long.weights_[0], short.weights_[0])
-
-
-def test_normalized_scores_of_one_snapshot_fill_the_unit_interval(table):
-    schedule = ALTBISchedule(n_snapshots=1, normalize_losses=True)
-    detector = ALTBIDetector(
-        epochs=12, n_estimators=1, network="vae", schedule=schedule, random_state=0
-    ).fit(table)
-    assert detector.training_scores_.max() == 0
-    assert detector.training_scores_.min() == -1
 
 
 def test_truncation_ignores_the_worst_rows(table, is_outlier):
@@ -71,32 +44,17 @@ def test_small_tables_get_more_members(n_rows, n_members):
     assert ALTBIDetector(epochs=1).fit(X).model_.views == (n_members, 3)
 
 
-@pytest.mark.parametrize(
-    ("n_features", "widths"),
-    [
-        (1, (32, 16, 2)),
-        (3, (32, 16, 2)),
-        (4, (32, 16, 4)),
-        (6, (32, 16, 4)),
-        (7, (32, 16, 6)),
-        (8, (32, 16, 8)),
-        (99, (32, 16, 8)),
-        (100, (128, 64, 32)),
-        (400, (256, 128, 64)),
-        (1500, (512, 256, 128)),
-    ],
-)
-def test_widths_are_the_published_ones(n_features, widths):
-    assert hidden_and_latent_widths(n_features, 512) == widths
-
-
-def test_widths_can_be_limited(table):
+def test_widths_are_the_published_ones_and_can_be_limited(table):
+    widths = {3: (32, 16, 2), 6: (32, 16, 4), 99: (32, 16, 8), 100: (128, 64, 32)}
+    widths |= {400: (256, 128, 64), 1500: (512, 256, 128)}
+    for n_features, expected in widths.items():
+        assert hidden_and_latent_widths(n_features, 512) == expected
     assert hidden_and_latent_widths(2000, 64) == (64, 32, 16)
     narrow = ALTBIDetector(epochs=1, network=VAEConfig(max_width=8)).fit(table)
     assert narrow.weights_.size < ALTBIDetector(epochs=1).fit(table).weights_.size
 
 
-@pytest.mark.parametrize("name", ["43_WDBC", "42_WBC", "4_breastw", "38_thyroid"])
+@pytest.mark.parametrize("name", ["43_WDBC", "38_thyroid"])
 def test_default_finds_outliers_of_real_tables(adbench, name):
     with np.load(adbench / "Classical" / f"{name}.npz", allow_pickle=False) as file:
         X, y = file["X"], file["y"]

@@ -28,19 +28,6 @@ def test_average_is_the_recursion(library):
     assert weights.tolist() == pytest.approx([average, average])
 
 
-def test_parameters_of_torch_can_be_averaged():
-    weights = torch.nn.Parameter(torch.zeros(2))
-    optimiser = torch.optim.SGD([weights], lr=1.0)
-
-    def update():
-        optimiser.zero_grad()
-        (weights - 1).sum().neg().backward()
-        optimiser.step()
-
-    Walker(2, 0.5).ema_warm_up(weights, update)
-    assert weights.tolist() == [1.25, 1.25]  # the weights were 0, 1, 2
-
-
 def test_no_steps_changes_nothing():
     weights = np.ones(2)
     Walker(0, 0.9).ema_warm_up(weights, lambda: pytest.fail("updated"))

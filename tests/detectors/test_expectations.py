@@ -43,38 +43,24 @@ def test_a_spoilt_cell_is_expected_to_be_what_the_others_imply(related):
     assert np.median(np.abs(expected - implied)) < 0.15
     is_outside = (X[:, 2] < low) | (X[:, 2] > high)
     assert is_outside.mean() > 0.95
+    # Neither the cell itself nor a far one has any influence.
+    for column, values in ((2, (1e6, -1e300, np.nan)), (0, (1e6, np.nan))):
+        changed = [X.copy() for _ in values]
+        for each, value in zip(changed, values, strict=True):
+            each[:, column] = value
+        found = [related(each, [2]) for each in changed]
+        assert_array_equal(found, [found[-1]] * len(found))
+    assert_array_equal(related(changed[0], [0]), related(X, [0]))
 
 
-def test_ranges_hold_about_nine_of_ten_values(related):
+def test_ranges_hold_about_nine_of_ten_values_and_are_no_wider_than_need_be(related):
     X = related_rows(2000, seed=1)
     _, low, high = related(X)
     coverage = ((low <= X) & (high >= X)).mean(axis=0)
     assert ((coverage > 0.8) & (coverage < 0.98)).all()
-
-
-def test_ranges_are_not_wider_than_need_be(related):
-    X = related_rows(500, seed=1)
-    _, low, high = related(X, [2, 3])
     widths = np.median(high - low, axis=0)
-    assert widths[0] < 1.0  # of a cell that the others determine
-    assert 2.5 < widths[1] < 4.5  # of one that they say nothing about
-
-
-@pytest.mark.parametrize("spoilt", [3.0, -3.0, 1e6, -1e300, np.nan])
-def test_a_cell_has_no_influence_on_what_is_expected_in_it(related, spoilt):
-    X = related_rows(200, seed=1)
-    changed = X.copy()
-    changed[:, 2] = spoilt
-    for one, other in zip(related(X, [2]), related(changed, [2]), strict=True):
-        assert_array_equal(one, other)
-
-
-def test_a_far_cell_has_no_influence_on_what_is_expected_in_others(related):
-    X = related_rows(200, seed=1)
-    far, gone = X.copy(), X.copy()
-    far[:, 0], gone[:, 0] = 1e6, np.nan
-    for one, other in zip(related(far, [2]), related(gone, [2]), strict=True):
-        assert_array_equal(one, other)
+    assert widths[2] < 1.0  # of a cell that the others determine
+    assert 2.5 < widths[3] < 4.5  # of one that they say nothing about
 
 
 def test_discrete_columns_are_expected_to_have_values_that_exist():
@@ -90,24 +76,10 @@ def test_discrete_columns_are_expected_to_have_values_that_exist():
     assert (expected[sure, 1].round(4) == X[sure, 1]).mean() > 0.9
 
 
-def test_predictions_lie_within_what_was_seen(related):
-    X = related_rows(1000)
-    expected, low, high = related(100 * related_rows(300, seed=1))
-    for part in (expected, low, high):
-        assert (part >= X.min(axis=0) - 1e-4).all()
-        assert (part <= X.max(axis=0) + 1e-4).all()
-    assert (low <= expected).all()
-    assert (expected <= high).all()
-
-
-def collinear(n_rows, n_features):
-    return np.repeat(np.random.default_rng(0).normal(size=(n_rows, 1)), n_features, 1)
-
-
 HARD = {
     "constant column": np.c_[related_rows(100), np.full(100, 3.0)],
     "constant table": np.zeros((50, 3)),
-    "collinear": collinear(200, 4),
+    "collinear": np.repeat(related_rows(200)[:, :1], 4, axis=1),
     "two rows": related_rows(2),
     "three rows": related_rows(3),
     "one column": related_rows(50)[:, :1],
@@ -134,12 +106,3 @@ def test_without_anything_to_go_by_the_expectation_is_what_is_usual(related):
     assert (np.abs(expected[0] - np.median(X, axis=0)) < 0.5 * X.std(axis=0)).all()
     inside = ((low <= X) & (high >= X)).mean(axis=0)
     assert (inside > 0.8).all()
-
-
-def test_gaps_in_the_training_data_do_no_harm():
-    X = related_rows(1000)
-    X[np.random.default_rng(1).random(X.shape) < 0.05] = np.nan
-    new = related_rows(300, seed=1)
-    expected, low, high = (part[:, 0] for part in Expectations(X)(new, [2]))
-    assert np.median(np.abs(expected - new[:, 0] - new[:, 1])) < 0.25
-    assert 0.8 < ((low <= new[:, 2]) & (new[:, 2] <= high)).mean() <= 1

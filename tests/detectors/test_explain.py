@@ -4,7 +4,6 @@ import pytest
 
 from skim import ALTBIDetector
 from skim.networks import VAEConfig
-from skim.schedules import ALTBISchedule
 
 
 @pytest.fixture
@@ -22,11 +21,8 @@ def test_contributions_name_the_column_that_is_odd(quick, odd_column):
     assert contributions[0].argmax() == 3
 
 
-@pytest.mark.parametrize("n_importance", [1, 10])
-def test_vae_contributions_sum_to_the_loss_up_to_the_latent_term(
-    odd_column, n_importance
-):
-    network = VAEConfig(n_importance=n_importance)
+def test_vae_contributions_sum_to_the_loss_up_to_the_latent_term(odd_column):
+    network = VAEConfig(n_importance=10)
     detector = ALTBIDetector(epochs=30, network=network, random_state=0)
     detector.fit(odd_column)
     losses = -detector.training_scores_
@@ -35,18 +31,6 @@ def test_vae_contributions_sum_to_the_loss_up_to_the_latent_term(
     # small beside the spread of the losses, and so is what it leaves unexplained.
     assert np.corrcoef(losses, losses - latent)[0, 1] > 0.95
     assert np.abs(latent - latent.mean()).mean() < losses.std()
-
-
-def test_normalized_losses_explain_on_the_scale_of_the_score(odd_column):
-    schedule = ALTBISchedule(normalize_losses=True)
-    detector = ALTBIDetector(epochs=30, schedule=schedule, random_state=0)
-    detector.fit(odd_column)
-    contributions = detector.explain(odd_column)
-    assert (
-        np.corrcoef(contributions.sum(axis=1), -detector.training_scores_)[0, 1] > 0.9
-    )
-    # Losses were scaled to [0, 1], but for the cell far from its column.
-    assert np.ptp(contributions[1:].sum(axis=1)) < 2
 
 
 def test_relative_contributions_are_zero_on_average(fitted, table):

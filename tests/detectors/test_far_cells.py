@@ -1,21 +1,19 @@
 """Cells that lie absurdly far from all others in their column."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.model_selection import GridSearchCV
 
 from skim import (
     ALTBIDetector,
     IMAutoencoderDetector,
-    NetworkDetector,
-    ODIMDetector,
 )
 from skim._model._scaling import InputScaler
 from skim.inspection import trajectory
-from skim.metrics import get_scorer
-from skim.model_selection import EpochSearchCV, InSampleSplit
 from skim.schedules import ALTBISchedule
+from tests.conftest import make_quick
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -41,169 +39,6 @@ def far_terms(detector, X):
     return dense
 
 
-@pytest.mark.parametrize(("n_features", "value"), [(5, 1000.0), (100, -1000.0)])
-def test_a_row_with_an_absurd_cell_is_the_strangest(quick, n_features, value):
-    X = rows_with(value, n_features=n_features)
-    detector = quick().fit(X)
-    assert detector.training_scores_.argmin() == 7
-    assert detector.predict(X[[7]]).item() == -1
-    assert detector.explain(X[[7]], relative=True).argmax() == 2
-    first = detector.reasons(X[[7]]).iloc[0]
-    assert first["feature"] == "x2"
-    assert first["is_outside"]
-    assert abs(first["expected"]) < 4
-
-
-@pytest.mark.parametrize("n_features", [5, 100])
-def test_a_new_row_is_the_stranger_the_further_its_cell(quick, n_features):
-    X = normal_rows(n_features=n_features)
-    detector = quick().fit(X)
-    for sign in (1, -1):
-        new = np.repeat(X[[7]], 4, axis=0)
-        new[:, 2] = sign * np.array([30.0, 100.0, 1000.0, 1e6])
-        scores = detector.score_samples(new)
-        assert (np.diff(scores) < 0).all()
-        assert scores[2] < detector.training_scores_.min()
-        assert (detector.explain(new, relative=True).argmax(axis=1) == 2).all()
-        assert (detector.reasons(new, n_reasons=1)["feature"] == "x2").all()
-
-
-def test_ordinary_values_add_no_such_loss(quick):
-    X = normal_rows()
-    detector = quick().fit(X)
-    assert detector.model_.scaler.scale(normal_rows(seed=1)).far is None
-
-
-@pytest.mark.parametrize("share", [0.3, 0.9, 0.98])
-def test_columns_that_are_mostly_one_value_can_have_far_cells(quick, share):
-    X = normal_rows()
-    X[np.random.default_rng(1).random(1000) < share, 2] = 0.0
-    X[7, 2] = 1000.0
-    detector = quick().fit(X)
-    assert detector.training_scores_.argmin() == 7
-    assert detector.explain(X[[7]], relative=True).argmax() == 2
-    assert detector.reasons(X[[7]])["feature"].iloc[0] == "x2"
-
-
-def test_a_rare_one_among_zeros_is_not_far(quick):
-    X = normal_rows()
-    X[:, 2] = 0.0
-    X[7, 2] = 1.0
-    detector = quick().fit(X)
-    assert (far_terms(detector, X) == 0).all()
-    X[7, 2] = 1000.0  # but it is by the standard of that 1
-    assert far_terms(detector, X).nonzero() == ([7], [2])
-    assert detector.score_samples(X).argmin() == 7
-
-
-def test_a_value_far_from_the_only_one_is_far(quick):
-    X = normal_rows()
-    X[:, 2] = 3.0
-    detector = quick().fit(X)
-    new = X[:3].copy()
-    new[1, 2], new[2, 2] = 3.1, 3000.0
-    assert far_terms(detector, new).nonzero() == ([2], [2])
-    assert detector.score_samples(new)[2] < detector.training_scores_.min()
-
-
-@pytest.mark.parametrize(
-    "detector",
-    [
-        ALTBIDetector.paper(epochs=5, random_state=0),
-        ODIMDetector.paper(epochs=2, random_state=0),
-        IMAutoencoderDetector.paper(epochs=5, random_state=0),
-        NetworkDetector.paper("autoencoder", epochs=2, random_state=0),
-    ],
-    ids=["altbi", "odim", "autoencoder", "network"],
-)
-def test_without_squashing_there_is_no_such_loss(detector):
-    X = rows_with(1000.0, n_rows=300)
-    detector.fit(X)
-    assert detector.model_.scaler.scale(1e6 * X).far is None
-    scores = detector.score_samples(X)
-    detector.model_.scaler.far_loss = 0.0
-    assert_array_equal(detector.score_samples(X), scores)
-
-
-def test_nothing_else_depends_on_far_cells(quick):
-    X = rows_with(1000.0)
-    detector = quick().fit(X)
-    scores, contributions = detector.score_samples(X), detector.explain(X)
-    terms = far_terms(detector, X)
-    assert terms.nonzero() == ([7], [2])
-    detector.model_.scaler.far_loss = 0.0
-    assert_allclose(scores, detector.score_samples(X) - terms.sum(axis=1))
-    assert_array_equal(contributions, detector.explain(X) + terms)
-
-
-@pytest.mark.parametrize("value", [1e308, -FLOAT32_MAX])
-def test_the_largest_numbers_get_finite_scores(quick, value):
-    X = rows_with(value)
-    detector = quick().fit(X)
-    assert np.isfinite(detector.training_scores_).all()
-    assert detector.training_scores_.argmin() == 7
-    assert np.isfinite(detector.explain(X)).all()
-    assert detector.reasons(X[[7]])["feature"].iloc[0] == "x2"
-    new = normal_rows(3, seed=1)
-    new[0] = value
-    clean = quick().fit(normal_rows())
-    assert np.isfinite(clean.score_samples(new)).all()
-    assert clean.score_samples(new)[0] < clean.training_scores_.min()
-    assert np.isfinite(clean.explain(new)).all()
-    assert np.isfinite(clean.reasons(new)[["expected", "low", "high"]].to_numpy()).all()
-
-
-def test_opposite_giants_do_not_hide_what_is_ordinary(quick):
-    X = rows_with(1e308)
-    X[8, 2] = -1e308
-    X[9, 2] = 50.0
-    scores = quick().fit(X).training_scores_
-    assert set(np.argsort(scores)[:3]) == {7, 8, 9}
-
-
-def test_single_precision_has_far_cells_too(quick):
-    X = rows_with(1000.0).astype(np.float32)
-    X[7, 2] = np.finfo(np.float32).max
-    detector = quick().fit(X)
-    assert np.isfinite(detector.score_samples(X)).all()
-    assert detector.training_scores_.argmin() == 7
-
-
-def test_autoencoder_contributions_of_gaps_and_far_cells_sum_to_the_loss():
-    X = rows_with(1000.0)
-    X[100:200][np.random.default_rng(1).random((100, 5)) < 0.5] = np.nan
-    X[7, 3] = np.nan
-    X[8] = np.nan
-    detector = IMAutoencoderDetector(epochs=5, random_state=0).fit(X)
-    assert_allclose(
-        detector.explain(X).sum(axis=1), -detector.training_scores_, rtol=1e-5
-    )
-
-
-def test_staged_scores_and_trajectory_count_far_cells(quick):
-    X = rows_with(1000.0)
-    detector = quick(store_snapshots=True).fit(X)
-    stages = list(detector.staged_score_samples(X))
-    assert all(scores.argmin() == 7 for scores in stages)
-    assert_array_equal(stages[-1], detector.score_samples(X))
-    losses = trajectory(quick(), X, store_losses=True).losses
-    assert (losses.argmax(axis=1) == 7).all()
-
-
-def test_epoch_search_counts_far_cells(quick):
-    X = rows_with(1000.0, n_rows=300)
-    y = np.arange(300) == 7
-    settings = {
-        "param_grid": {"epochs": [1, 2, 4]},
-        "scoring": get_scorer("outlier_average_precision"),
-        "cv": InSampleSplit(),
-    }
-    fast = EpochSearchCV(quick(), **settings).fit(X, y)
-    assert_array_equal(fast.cv_results_["mean_test_score"], 1.0)
-    slow = GridSearchCV(quick(), **settings).fit(X, y)
-    assert_array_equal(fast.score_samples(X), slow.score_samples(X))
-
-
 def test_far_cells_count_on_the_scale_of_normalized_losses():
     schedule = ALTBISchedule(min_epochs=4, normalize_losses=True)
     detector = ALTBIDetector(epochs=10, schedule=schedule, random_state=0)
@@ -220,6 +55,122 @@ def test_far_cells_count_on_the_scale_of_normalized_losses():
     assert contributions[7, 2] - detector.explain(X)[7, 2] == pytest.approx(added)
     widths = detector.model_.ranges[:, 1]
     assert added == pytest.approx(far * np.mean(1 / widths))
+
+
+@pytest.fixture(scope="module")
+def clean(kind):
+    """A detector of each kind, fitted to ordinary rows; not to be changed."""
+    return make_quick(kind).fit(normal_rows())
+
+
+@pytest.fixture(scope="module")
+def spoilt(kind):
+    """A detector fitted to rows of which one has a far cell; not to be changed."""
+    return make_quick(kind, store_snapshots=True).fit(rows_with(1000.0))
+
+
+def assert_strangest(detector, X):
+    assert detector.score_samples(X).argmin() == 7
+    assert detector.predict(X[[7]]).item() == -1
+    assert detector.explain(X[[7]], relative=True).argmax() == 2
+    first = detector.reasons(X[[7]]).iloc[0]
+    assert first["feature"] == "x2"
+    assert first["is_outside"]
+    assert abs(first["expected"]) < 4
+
+
+def test_a_row_with_an_absurd_cell_is_the_strangest(spoilt):
+    X = rows_with(1000.0)
+    assert_strangest(spoilt, X)
+    stages = list(spoilt.staged_score_samples(X))
+    assert all(scores.argmin() == 7 for scores in stages)
+    assert_array_equal(stages[-1], spoilt.score_samples(X))
+
+
+def test_a_new_row_is_the_stranger_the_further_its_cell(clean):
+    for sign in (1, -1):
+        new = np.repeat(normal_rows()[[7]], 5, axis=0)
+        new[:, 2] = sign * np.array([30.0, 100.0, 1000.0, 1e6, 1e308])
+        scores = clean.score_samples(new)
+        assert np.isfinite(scores).all()
+        assert (np.diff(scores) < 0).all()
+        assert scores[2] < clean.training_scores_.min()
+        explained = clean.explain(new, relative=True)
+        assert np.isfinite(explained).all()
+        assert (explained.argmax(axis=1) == 2).all()
+        assert (clean.reasons(new, n_reasons=1)["feature"] == "x2").all()
+
+
+@pytest.mark.parametrize("value", [1e308, -FLOAT32_MAX])
+@pytest.mark.parametrize("n_features", [5, 100])
+def test_absurd_cells_of_any_size_are_the_strangest(value, n_features):
+    X = rows_with(value, n_features=n_features)
+    detector = make_quick("altbi").fit(X.astype(np.float32) if value < 0 else X)
+    assert np.isfinite(detector.training_scores_).all()
+    assert_strangest(detector, X)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9, 0.98])
+def test_columns_that_are_mostly_one_value_can_have_far_cells(quick, share):
+    X = rows_with(1000.0)
+    X[np.random.default_rng(1).random(1000) < share, 2] = 0.0
+    X[7, 2] = 1000.0
+    assert_strangest(quick().fit(X), X)
+
+
+def test_values_far_from_the_only_others_are_far():
+    X = rows_with(1.0)
+    X[:, 2] = np.arange(1000) == 7
+    detector = make_quick("altbi").fit(X)
+    assert (far_terms(detector, X) == 0).all()  # a rare one among zeros
+    X[7, 2] = 1000.0  # but this is, by the standard of that 1
+    assert far_terms(detector, X).nonzero() == ([7], [2])
+    assert detector.score_samples(X).argmin() == 7
+    X[:, 2] = 3.0
+    detector.fit(X)
+    new = X[:3].copy()
+    new[1, 2], new[2, 2] = 3.1, 3000.0
+    assert far_terms(detector, new).nonzero() == ([2], [2])
+    assert detector.score_samples(new)[2] < detector.training_scores_.min()
+
+
+def test_without_squashing_there_is_no_such_loss():
+    X = rows_with(1000.0, n_rows=300)
+    detector = ALTBIDetector.paper(epochs=5, random_state=0).fit(X)
+    assert detector.model_.scaler.scale(1e6 * X).far is None
+
+
+def test_nothing_else_depends_on_far_cells(clean, spoilt):
+    assert clean.model_.scaler.scale(normal_rows(seed=1)).far is None
+    X, detector = rows_with(1000.0), pickle.loads(pickle.dumps(spoilt))
+    terms = far_terms(detector, X)
+    assert terms.nonzero() == ([7], [2])
+    detector.model_.scaler.far_loss = 0.0
+    without = detector.score_samples(X)
+    assert_allclose(spoilt.score_samples(X), without - terms.sum(axis=1))
+    assert_array_equal(spoilt.explain(X), detector.explain(X) + terms)
+
+
+def test_opposite_giants_do_not_hide_what_is_ordinary(quick):
+    X = rows_with(1e308)
+    X[8, 2], X[9, 2] = -1e308, 50.0
+    scores = quick().fit(X).training_scores_
+    assert set(np.argsort(scores)[:3]) == {7, 8, 9}
+
+
+def test_trajectories_count_far_cells(quick):
+    losses = trajectory(quick(), rows_with(1000.0), store_losses=True).losses
+    assert (losses.argmax(axis=1) == 7).all()
+
+
+def test_autoencoder_contributions_of_gaps_and_far_cells_sum_to_the_loss():
+    X = rows_with(1000.0)
+    X[100:200][np.random.default_rng(1).random((100, 5)) < 0.5] = np.nan
+    X[7, 3] = np.nan
+    X[8] = np.nan
+    detector = IMAutoencoderDetector(epochs=5, random_state=0).fit(X)
+    total = detector.explain(X).sum(axis=1)
+    assert_allclose(total, -detector.training_scores_, rtol=1e-5)
 
 
 @pytest.mark.parametrize("heavy", ["lognormal", "pareto", "cauchy"])

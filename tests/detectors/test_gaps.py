@@ -7,9 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import spearmanr
 
-from skim import ALTBIDetector
-from skim.inspection import trajectory
 from skim.metrics import outlier_roc_auc_score
+from tests.conftest import make_quick
 
 NAMES = list("abcdef")
 
@@ -26,59 +25,45 @@ def gappy(table):
 
 
 @pytest.mark.parametrize("scaling", ["squash", "minmax"])
-def test_rows_with_gaps_can_be_scored_labelled_and_explained(quick, gappy, scaling):
-    detector = quick(scaling=scaling, store_snapshots=True).fit(gappy)
+def test_rows_with_gaps_can_be_scored_labelled_and_explained(
+    quick, table, gappy, scaling
+):
+    detector = quick(scaling=scaling).fit(gappy)
     scores = detector.score_samples(gappy)
     assert np.isfinite(scores).all()
     assert_array_equal(scores, detector.training_scores_)
-    assert_array_equal(detector.predict(gappy) == -1, scores < detector.offset_)
-    assert np.isfinite(detector.explain(gappy)).all()
+    missing = np.isnan(gappy)
+    explained = detector.explain(gappy)
+    relative = detector.explain(gappy, relative=True)
+    assert np.isfinite(explained).all()
+    assert_array_equal(relative == 0, missing)
+    typical = np.broadcast_to(detector.typical_contributions_, gappy.shape)
+    assert_array_equal(explained[missing], typical[missing])
     reasons = detector.reasons(gappy, n_reasons=None)
-    assert_array_equal(reasons["value"].isna().sum(), np.isnan(gappy).sum())
+    assert reasons["value"].isna().sum() == missing.sum()
     numbers = reasons[["expected", "low", "high", "contribution"]]
     assert np.isfinite(numbers.to_numpy()).all()
     assert not reasons.loc[reasons["value"].isna(), "is_outside"].any()
+    # Nothing depends on gaps in other rows.
+    rows = np.flatnonzero(missing.any(axis=1))[:10]
+    alone = [detector.score_samples(gappy[[i]]).item() for i in rows]
+    assert_array_equal(alone, scores[rows])
+    mixed = np.r_[table[:50], gappy]
+    expected = detector.score_samples(table[:50])
+    assert_array_equal(detector.score_samples(mixed)[:50], expected)
+    assert_array_equal(detector.explain(mixed)[:50], detector.explain(table[:50]))
 
 
-def test_frames_with_gaps_are_scored_like_arrays(quick, gappy):
-    columns = dict(zip(NAMES, gappy.T, strict=True))
-    expected = quick().fit(gappy).training_scores_
+def test_frames_with_gaps_are_scored_like_arrays(gappy):
+    columns = dict(zip("abcdef", gappy.T, strict=True))
+    expected = make_quick("altbi").fit(gappy).training_scores_
     nullable = pd.DataFrame(columns).convert_dtypes()
     assert nullable.dtypes.eq("Float64").all()
-    for frame in (pd.DataFrame(columns), pl.DataFrame(columns), nullable):
-        assert_array_equal(quick().fit(frame).score_samples(frame), expected)
-
-
-@pytest.mark.parametrize("scaling", ["squash", "minmax"])
-def test_a_missing_cell_contributes_what_is_typical_of_its_column(
-    quick, gappy, scaling
-):
-    detector = quick(scaling=scaling).fit(gappy)
-    missing = np.isnan(gappy)
-    assert (detector.explain(gappy, relative=True)[missing] == 0).all()
-    assert (detector.explain(gappy, relative=True)[~missing] != 0).all()
-    typical = np.broadcast_to(detector.typical_contributions_, gappy.shape)
-    assert_array_equal(detector.explain(gappy)[missing], typical[missing])
-
-
-def test_vae_contributions_of_rows_with_gaps_sum_to_the_loss_but_for_the_code(gappy):
-    detector = ALTBIDetector(epochs=30, random_state=0).fit(gappy)
-    losses = -detector.training_scores_
-    explained = detector.explain(gappy).sum(axis=1)
-    assert np.corrcoef(losses, explained)[0, 1] > 0.95
-
-
-def test_score_of_a_row_does_not_depend_on_gaps_in_others(quick, table, gappy):
-    detector = quick().fit(gappy)
-    together = detector.score_samples(gappy)
-    rows = np.flatnonzero(np.isnan(gappy).any(axis=1))[:10]
-    alone = [detector.score_samples(gappy[[i]]).item() for i in rows]
-    assert_array_equal(alone, together[rows])
-    mixed = np.r_[table[:50], gappy]
-    assert_array_equal(
-        detector.score_samples(mixed)[:50], detector.score_samples(table[:50])
-    )
-    assert_array_equal(detector.explain(mixed)[:50], detector.explain(table[:50]))
+    masked = np.ma.masked_invalid(gappy)
+    for same in (pd.DataFrame(columns), pl.DataFrame(columns), nullable, masked):
+        found = make_quick("altbi").fit(same)
+        assert_array_equal(found.training_scores_, expected)
+        assert_array_equal(found.score_samples(same), expected)
 
 
 @pytest.fixture(scope="module")
@@ -97,25 +82,12 @@ def test_rows_are_not_strange_for_their_gaps(quick, thousand):
     n_gaps = np.isnan(gappy).sum(axis=1)
     assert abs(spearmanr(detector.training_scores_, n_gaps)[0]) <= 0.15
     assert outlier_roc_auc_score(is_outlier, detector.training_scores_) > 0.95
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5])
-def test_new_rows_are_not_strange_for_their_gaps(quick, thousand, share):
-    X, _ = thousand
     detector = quick(epochs=30).fit(X)
-    gappy = with_gaps(X[:980], share)
-    n_gaps = np.isnan(gappy).sum(axis=1)
-    assert abs(spearmanr(detector.score_samples(gappy), n_gaps)[0]) <= 0.15
-    assert (detector.predict(gappy) == -1).mean() < 0.1
-
-
-def test_trajectory_does_not_mistake_gaps_for_losses(quick, thousand):
-    X, is_outlier = thousand
-    gappy = with_gaps(X, 0.2)
-    path = trajectory(quick(epochs=30), gappy, is_outlier, store_losses=True)
-    n_gaps = np.isnan(gappy).sum(axis=1)
-    assert abs(spearmanr(path.losses[-1], n_gaps)[0]) <= 0.2
-    assert path.auroc[-1] > 0.9
+    for share in (0.1, 0.5):
+        new = with_gaps(X[:980], share)
+        n_gaps = np.isnan(new).sum(axis=1)
+        assert abs(spearmanr(detector.score_samples(new), n_gaps)[0]) <= 0.15
+        assert (detector.predict(new) == -1).mean() < 0.1
 
 
 def test_a_row_without_any_value_is_ordinary(quick, gappy):
@@ -125,6 +97,8 @@ def test_a_row_without_any_value_is_ordinary(quick, gappy):
     assert low < detector.score_samples(nothing).item() < high
     assert detector.predict(nothing).item() == 1
     assert (detector.explain(nothing, relative=True) == 0).all()
+    with pytest.raises(ValueError, match="X has no values: all its cells are missing"):
+        quick().fit(np.full((10, 3), np.nan))
 
 
 @pytest.mark.parametrize("scaling", ["squash", "minmax"])
@@ -148,8 +122,3 @@ def test_columns_without_values_are_named_and_ignored(
     reasons = detector.reasons(frame, n_reasons=None)
     empty = reasons[reasons["feature"].isin(["none", "nil"])]
     assert empty[["expected", "low", "high"]].isna().to_numpy().all()
-
-
-def test_a_table_without_values_is_refused(quick):
-    with pytest.raises(ValueError, match="X has no values: all its cells are missing"):
-        quick().fit(np.full((10, 3), np.nan))

@@ -8,7 +8,6 @@ from skim._detectors._label_model import (
     INLIERS_PER_OUTLIER,
     MAX_LABELS,
     LabelModel,
-    _mode,
     usable_labels,
 )
 
@@ -33,13 +32,6 @@ def learned(model, rows, labels, values, losses):
     return model.fit(rows, np.array(labels, float), values[rows], losses[rows])
 
 
-def test_without_labels_the_odds_are_even_at_the_threshold(model, values, losses):
-    log_odds = model.log_odds(losses, values)
-    assert np.array_equal(log_odds > 0, losses > 8.0)
-    assert np.array_equal(log_odds.argsort(), losses.argsort())
-    assert model.by_loss(8.0) == 0
-
-
 def test_the_posterior_has_its_mode_where_labels_and_prior_balance(
     model, values, losses
 ):
@@ -47,31 +39,6 @@ def test_the_posterior_has_its_mode_where_labels_and_prior_balance(
     learned(model, rows, labels, values, losses)
     residuals = labels - expit(model.log_odds(losses[rows], values[rows]))
     np.testing.assert_allclose(model._weights, residuals, atol=1e-5)
-
-
-def test_labels_matter_less_the_less_a_row_resembles_theirs(model, values, losses):
-    learned(model, [0, 1], [1, 0], values, losses)
-    point = values[0].astype(np.float64)
-    near = model.influences(np.stack([point, point + 0.2, point + 2, point + 50]))[:, 0]
-    assert np.all(np.diff(near) < 0)
-    assert near[0] > 1
-    assert near[3] < 1e-12
-
-
-def test_labelled_rows_are_on_the_side_of_their_labels(model, values, losses):
-    order = losses.argsort()
-    rows = np.sort(order[[5, 100, -1, -2]])
-    labels = (losses[rows] < np.median(losses)).astype(float)  # against the losses
-    learned(model, rows, labels, values, losses)
-    log_odds = model.log_odds(losses[rows], values[rows])
-    assert np.array_equal(log_odds > 0, labels == 1)
-
-
-def test_log_odds_of_a_row_do_not_depend_on_other_rows(model, values, losses):
-    learned(model, np.arange(0, 200, 5), np.arange(40) % 2, values, losses)
-    together = model.log_odds(losses, values)
-    alone = [model.log_odds(losses[[i]], values[[i]]).item() for i in range(200)]
-    assert np.array_equal(alone, together)
 
 
 def test_missing_cells_and_constant_columns_say_nothing(values, losses):
@@ -90,35 +57,7 @@ def test_missing_cells_and_constant_columns_say_nothing(values, losses):
     np.testing.assert_allclose(found, wider.log_odds(losses, filled), rtol=1e-4)
 
 
-def test_losses_that_are_all_equal(values):
-    model = LabelModel(np.ones(200), 1.0, values)
-    learned(model, [3, 4], [1, 0], values, np.ones(200))
-    log_odds = model.log_odds(np.ones(200), values)
-    assert log_odds[3] > 0 > log_odds[4]
-
-
 # Questions -------------------------------------------------------------------
-
-
-def test_the_first_question_is_where_the_odds_are_even(model, values):
-    log_odds = np.linspace(-5, 5, 101)
-    assert model.most_informative(log_odds, values[:101], 1).tolist() == [50]
-
-
-def test_copies_of_a_row_are_not_worth_a_second_question(model):
-    values = np.repeat([[0.0, 0, 0], [4, 4, 4]], [10, 1], axis=0)
-    log_odds = np.r_[np.zeros(10), 0.3]
-    first, second = model.most_informative(log_odds, values, 2)
-    assert first < 10
-    assert second == 10
-
-
-def test_nor_are_rows_like_labelled_ones(model, values, losses):
-    learned(model, [0, 1], [1, 0], values, losses)
-    near = values[[0, 1]] + 1e-3
-    far = np.array([[9.0, 9, 9]])
-    order = model.most_informative(np.zeros(3), np.r_[near, far], 3)
-    assert order[0] == 2
 
 
 def test_questions_follow_the_posterior_variance(model, values, losses):
@@ -141,13 +80,6 @@ def test_questions_follow_the_posterior_variance(model, values, losses):
         known = np.r_[known, row]
 
 
-def test_all_rows_can_be_asked_about_once(model, values, losses):
-    log_odds = model.log_odds(losses, values)
-    order = model.most_informative(log_odds, values, 1000)
-    assert sorted(order) == list(range(200))
-    assert np.array_equal(model.most_informative(log_odds, values, 7), order[:7])
-
-
 # Which labels are used -------------------------------------------------------
 
 
@@ -164,13 +96,6 @@ def test_known_outliers_have_inliers_beside_them(losses):
     assert np.array_equal(rows, np.sort(rows))
 
 
-def test_known_inliers_need_no_others(losses):
-    labels = np.where(np.arange(200) < 10, 0.0, np.nan)
-    rows, used = usable_labels(labels, losses, seed=0)
-    assert np.array_equal(rows, np.arange(10))
-    assert not used.any()
-
-
 @pytest.mark.parametrize("others", [0, np.nan])
 @pytest.mark.parametrize(("n_outliers", "n_kept"), [(300, 300), (1200, 500)])
 def test_too_many_labels_are_sampled(n_outliers, n_kept, others):
@@ -180,17 +105,3 @@ def test_too_many_labels_are_sampled(n_outliers, n_kept, others):
     assert len(rows) == MAX_LABELS
     assert used.sum() == n_kept
     assert np.array_equal(used, labels[rows] == 1)
-
-
-def test_one_extreme_row_does_not_make_all_others_alike(values, losses):
-    with_extreme = np.r_[values, np.full((1, 3), 1e6, dtype=np.float32)]
-    usual = LabelModel(losses, 8.0, values)
-    other = LabelModel(losses, 8.0, with_extreme)
-    assert np.all(other._feature_units < 3 * usual._feature_units)
-
-
-@pytest.mark.parametrize("prior", [0.0, 25.0, -35.0])
-def test_many_copies_of_a_row_with_contradicting_labels(prior):
-    labels = (np.arange(400) % 2).astype(float)
-    moved = _mode(np.full((400, 400), 100.0), np.full(400, prior), labels)
-    np.testing.assert_allclose(prior + moved, 0, atol=0.1)

@@ -1,7 +1,6 @@
 """Large numbers, wide tables, busy processors, models of other versions."""
 
 import pickle
-import time
 
 import numpy as np
 import pytest
@@ -10,8 +9,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import skim
-from skim import ALTBIDetector, IMAutoencoderDetector, IMBoostDetector
-from skim._detectors import _base
+from skim import IMBoostDetector
 from skim._detectors._imboost import LabelModel
 from skim._model import _scaling
 from skim._model._expectations import CellExpectations
@@ -28,56 +26,26 @@ def blas_threads():
     ]
 
 
-def test_reasons_take_bounded_time_in_wide_tables():
-    X = np.random.default_rng(0).normal(size=(60, 20_000))
-    X[7, 12_345] = 50.0
-    start = time.process_time()
-    detector = ALTBIDetector(epochs=10, random_state=0).fit(X)
-    assert detector.explain(X).shape == X.shape
-    assert detector.reasons(X)["feature"][3 * 7] == "x12345"
-    assert time.process_time() - start < 30
+def test_blas_has_one_thread_while_a_detector_works(monkeypatch, table):
+    inside = {}
 
+    def watch(owner, name):
+        def watched(*args, **kwargs):
+            inside[owner, name] = set(blas_threads())
+            return original(*args, **kwargs)
 
-def test_no_reasons_can_be_asked_for(fitted, table):
-    assert fitted.reasons(table[:3], n_reasons=0).empty
+        original = getattr(owner, name)
+        monkeypatch.setattr(owner, name, watched)
 
-
-def test_a_table_is_scaled_once_for_all_updates(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(1500, 3000))  # more than 2**22 values
-    scaled = []
-
-    def scale(self, rows):
-        scaled.append(len(rows))
-        return original(self, rows)
-
-    original = _scaling.InputScaler.scale
-    monkeypatch.setattr(_scaling.InputScaler, "scale", scale)
-    detector = IMAutoencoderDetector(epochs=3, n_estimators=1, random_state=0).fit(X)
-    assert sum(scaled) == len(X)
-    monkeypatch.undo()
-    assert_array_equal(detector.score_samples(X[:9]), detector.training_scores_[:9])
-
-
-@pytest.mark.parametrize(
-    ("owner", "name"),
-    [
+    for owner, name in (
         (_scaling.InputScaler, "fit"),
         (FittedModel, "losses"),
         (FittedModel, "contributions"),
         (CellExpectations, "predict"),
         (LabelModel, "fit"),
         (LabelModel, "most_informative"),
-    ],
-)
-def test_blas_has_one_thread_while_a_detector_works(owner, name, monkeypatch, table):
-    inside = []
-
-    def watched(*args, **kwargs):
-        inside.extend(blas_threads())
-        return original(*args, **kwargs)
-
-    original = getattr(owner, name)
-    monkeypatch.setattr(owner, name, watched)
+    ):
+        watch(owner, name)
     with threadpool_limits(2, user_api="blas"):
         labels = np.where(np.arange(300) % 50 == 0, 0.0, np.nan)
         detector = IMBoostDetector(make_quick("altbi")).fit(table, labels=labels)
@@ -85,7 +53,7 @@ def test_blas_has_one_thread_while_a_detector_works(owner, name, monkeypatch, ta
         detector.reasons(table[:5])
         detector.query(3)
         assert set(blas_threads()) == {2}
-    assert set(inside) == {1}
+    assert list(inside.values()) == [{1}] * 6
 
 
 def test_blas_threads_are_restored_after_an_error():
@@ -95,9 +63,9 @@ def test_blas_threads_are_restored_after_an_error():
     assert blas_threads() == before
 
 
-@pytest.mark.parametrize("kind", ["altbi", "autoencoder", "network"])
-def test_numbers_next_to_the_largest_give_no_warning(kind):
-    X = np.random.default_rng(0).normal(size=(60, 240))
+@pytest.mark.parametrize("kind", ["altbi", "autoencoder"])
+def test_numbers_next_to_the_largest_give_no_warning_in_wide_tables(kind):
+    X = np.random.default_rng(0).normal(size=(60, 2000))
     giant = X.copy()
     giant[3, 1::4], giant[4, 1::4] = 1e308, -1e308
     for training in (X, giant):
@@ -105,21 +73,6 @@ def test_numbers_next_to_the_largest_give_no_warning(kind):
         for scores in (detector.score_samples(giant), detector.explain(giant)):
             assert np.isfinite(scores).all()
         detector.reasons(giant[:5])
-
-
-def test_masked_cells_are_missing(quick, table):
-    mask = np.random.default_rng(0).random(table.shape) < 0.1
-    masked = np.ma.MaskedArray(table, mask)
-    detector = quick().fit(masked)
-    expected = quick().fit(np.where(mask, np.nan, table)).training_scores_
-    assert_array_equal(detector.training_scores_, expected)
-    assert_array_equal(detector.score_samples(masked), expected)
-
-
-def test_no_threads_are_refused_before_training(quick, table, monkeypatch):
-    monkeypatch.setattr(_base, "train", None)
-    with pytest.raises(ValueError, match="n_jobs == 0"):
-        quick(n_jobs=0).fit(table)
 
 
 def test_pickles_of_another_version_warn(fitted, table, monkeypatch):

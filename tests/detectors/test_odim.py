@@ -10,14 +10,6 @@ def patient(updates, **params):
     return ODIMDetector(schedule=schedule, random_state=0, **params)
 
 
-def test_paper_settings_are_the_published_recipe():
-    detector = ODIMDetector.paper()
-    assert (detector.n_estimators, detector.network.n_importance) == (10, 50)
-    assert (detector.network.scaling, detector.network.n_components) == ("minmax", None)
-    schedule = detector.schedule
-    assert (schedule.batch_size, schedule.patience_updates) == (64, 100)
-
-
 @pytest.mark.parametrize(
     ("n_rows", "check_every"), [(30, 1), (64, 1), (300, 4), (2000, 10)]
 )
@@ -39,15 +31,3 @@ def test_members_stop_after_their_patience(table, capsys):
     last = detector.history_["update"][-1]
     assert last == detector.best_updates_.max() + 20
     assert len(np.unique(detector.best_updates_)) > 1
-
-
-def test_more_patience_never_ends_on_a_worse_separation(table):
-    one, two = (patient(n, n_estimators=1).fit(table) for n in (10, 100))
-    assert two.history_["criterion"].max() >= one.history_["criterion"].max()
-    assert two.best_updates_ > one.best_updates_
-
-
-def test_epochs_limit_the_run(table):
-    detector = ODIMDetector(epochs=2, random_state=0).fit(table)
-    assert detector.history_["update"][-1] == 8
-    assert (detector.best_updates_ > 0).all()

@@ -29,9 +29,8 @@ def test_a_broken_relation_is_named_with_what_was_expected(quick, related):
     assert not reasons.loc[["x3", "x4"], "is_outside"].any()
 
 
-@pytest.mark.parametrize("scaling", ["squash", "minmax"])
-def test_reasons_tell_what_explain_and_the_data_tell(quick, table, scaling):
-    detector = quick(scaling=scaling).fit(table)
+def test_reasons_tell_what_explain_and_the_data_tell(quick, table):
+    detector = quick(scaling="minmax").fit(table)
     reasons = detector.reasons(table, n_reasons=None)
     assert len(reasons) == table.size
     column = reasons["feature"].str[1:].astype(int)
@@ -64,6 +63,7 @@ def test_cells_outside_of_their_range_come_first(fitted, table):
 def test_the_number_of_reasons_can_be_chosen(fitted, table):
     every = fitted.reasons(table[:4], n_reasons=None)
     assert len(fitted.reasons(table[:4])) == 12
+    assert fitted.reasons(table[:4], n_reasons=0).empty
     for n_reasons in (1, 2, 6, 100):
         some = fitted.reasons(table[:4], n_reasons=n_reasons)
         assert_array_equal(some["row"].value_counts(), min(n_reasons, 6))
@@ -94,12 +94,4 @@ def test_reasons_of_a_row_do_not_depend_on_its_company(fitted, table):
         own = together[together["row"] == i]
         assert alone["feature"].tolist() == own["feature"].tolist()
         assert_allclose(alone[NUMBERS], own[NUMBERS], rtol=1e-3, atol=1e-3)
-
-
-def test_missing_cells_come_last(quick, related):
-    detector = quick().fit(related)
-    row = related[:1].copy()
-    row[0, 3] = np.nan
-    reasons = detector.reasons(row, n_reasons=None)
-    assert reasons["feature"].iloc[-1] == "x3"
-    assert np.isfinite(reasons["expected"]).all()
+    assert fitted.reasons(gappy[[3]], n_reasons=None)["feature"].iloc[-1] == "x2"

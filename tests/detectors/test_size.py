@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from skim import ALTBIDetector, IMAutoencoderDetector, IMBoostDetector
+from skim import ALTBIDetector, IMAutoencoderDetector
 from skim._detectors import _base
 from skim._model import _components, _scaling
-from skim.inspection import trajectory
 from skim.networks import VAEConfig
 from skim.schedules import ALTBISchedule, ODIMSchedule
 
@@ -71,19 +70,9 @@ def test_scores_do_not_depend_on_blocks(monkeypatch, make):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_scaler_learns_the_same_from_blocks(monkeypatch):
-    X = table_with_gaps_and_far_cells()
-    X[:200, 1] = np.nan  # more than a block
-    whole = _scaling.InputScaler("squash", far_loss=1.0).fit(X)
-    in_small_blocks(monkeypatch)
-    parts = _scaling.InputScaler("squash", far_loss=1.0).fit(X)
-    np.testing.assert_array_equal(parts.n_known_, whole.n_known_)
-    for name in ("mean_", "spread_", "std_", "center_", "tail_"):
-        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), 1e-12)
-
-
-@pytest.mark.parametrize("n_components", [None, "auto"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("dtype", "n_components"), [(np.float32, "auto"), (np.float64, None)]
+)
 def test_no_table_is_copied_as_a_whole(monkeypatch, tmp_path, dtype, n_components):
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(8000, 4)) @ rng.normal(size=(4, 200))).astype(dtype)
@@ -122,33 +111,10 @@ def test_a_sample_stands_for_a_large_table(large):
     assert np.mean(scores < detector.offset_) == pytest.approx(0.1, abs=error)
     np.testing.assert_array_equal(quick().fit(large).training_rows_, rows)
     assert not np.array_equal(quick(random_state=1).fit(large).training_rows_, rows)
+    np.testing.assert_array_equal(detector.fit_predict(large), detector.predict(large))
     # Scaling sees every row.
     low = 2 * detector.model_.scaler.half_min_
     np.testing.assert_array_equal(low, large.min(axis=0))
-
-
-def test_labels_take_all_rows_of_a_large_table(large):
-    labels = np.full(len(large), np.nan)
-    labels[:60] = np.arange(60) % 50 == 0
-    detector = IMBoostDetector(quick()).fit(large, labels=labels)
-    assert len(detector.training_scores_) == len(large)
-    assert len(detector.detector_.training_rows_) == 500
-    np.testing.assert_array_equal(
-        detector.score_samples(large), detector.training_scores_
-    )
-
-
-def test_fit_predict_labels_every_row_of_a_large_table(large):
-    detector = quick()
-    labels = detector.fit_predict(large)
-    np.testing.assert_array_equal(labels, detector.predict(large))
-
-
-def test_trajectory_of_a_large_table_compares_the_labels_of_its_sample(large):
-    is_outlier = np.arange(len(large)) % 50 == 0
-    path = trajectory(quick(), large, is_outlier, store_losses=True)
-    assert path.losses.shape[1] == 500
-    assert path.auroc[-1] > 0.6
 
 
 def test_scores_do_not_depend_on_the_number_of_threads():

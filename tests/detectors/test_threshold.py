@@ -9,6 +9,7 @@ from pyod.models.pca import PCA
 from skim import IMAutoencoderDetector
 from skim._model._threshold import probability, threshold
 from skim.pyod import from_pyod
+from tests.conftest import make_quick
 
 
 @pytest.mark.parametrize(
@@ -18,18 +19,6 @@ def test_contamination_is_rounded_to_the_nearest_row(contamination, n_rows):
     scores = np.random.default_rng(0).normal(size=300)
     assert (scores < threshold(scores, contamination)).sum() == n_rows
     assert (np.arange(10) < threshold(np.arange(10.0), 0.05)).sum() == 1
-
-
-def test_tied_rows_are_flagged_together_or_not_at_all(quick, table):
-    doubled = np.r_[table, table]
-    labels = quick(contamination=0.05).fit_predict(doubled)
-    assert np.array_equal(labels[:300], labels[300:])
-
-
-def test_auto_finds_a_sensible_share(quick, table, is_outlier):
-    labels = quick(epochs=60).fit_predict(table)
-    assert 0.01 < (labels == -1).mean() < 0.3
-    assert (labels[is_outlier] == -1).mean() > 0.5
 
 
 # The share that "auto" finds ------------------------------------------------------
@@ -49,13 +38,13 @@ def with_cluster(share, seed=3):
 
 
 def test_auto_flags_few_clean_rows():
-    for seed in range(10):
+    for seed in range(3):
         X = np.random.default_rng(seed).normal(size=(1000, 5))
         labels = IMAutoencoderDetector(epochs=10, random_state=0).fit_predict(X)
         assert 0 < (labels == -1).mean() <= 0.06
 
 
-@pytest.mark.parametrize("share", [0.05, 0.1, 0.2])
+@pytest.mark.parametrize("share", [0.05, 0.2])
 def test_auto_finds_the_size_of_a_cluster(quick, share):
     labels = quick(epochs=30).fit_predict(with_cluster(share))
     assert share / 1.5 < (labels == -1).mean() < 1.5 * share
@@ -63,17 +52,16 @@ def test_auto_finds_the_size_of_a_cluster(quick, share):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_auto_hardly_depends_on_the_seed(quick, share):
+def test_auto_hardly_depends_on_the_seed(share):
     X = with_cluster(share)
     shares = [
-        (quick(epochs=20, random_state=seed).fit_predict(X) == -1).mean()
-        for seed in range(4)
+        (make_quick("altbi", epochs=20, random_state=i).fit_predict(X) == -1).mean()
+        for i in range(4)
     ]
     assert np.ptp(shares) <= 0.02
 
 
-@pytest.mark.parametrize("size", [1e3, 1e9, 1e300])
-@pytest.mark.parametrize("n_giants", [1, 5])
+@pytest.mark.parametrize(("size", "n_giants"), [(1e3, 5), (1e300, 1)])
 def test_gigantic_losses_do_not_hide_a_group(size, n_giants):
     rng = np.random.default_rng(0)
     scores = -np.r_[rng.normal(20, 1, 100), rng.normal(0, 1, 900)]
@@ -92,12 +80,6 @@ def test_gigantic_losses_do_not_hide_a_group(size, n_giants):
 )
 def test_auto_flags_nothing_that_it_cannot_judge(scores):
     assert share_flagged(np.array(scores)) == 0
-
-
-@pytest.mark.parametrize("share", [0.4, 0.5, 0.9])
-def test_auto_never_flags_a_large_part_of_two_values(share):
-    scores = np.where(np.arange(1000) < share * 1000, -1.0, 0.0)
-    assert share_flagged(scores) == 0
 
 
 def some_scores(n_rows, seed, heaviness):
@@ -128,13 +110,6 @@ def test_threshold_lies_among_the_scores(scores, contamination):
     offset = threshold(scores, contamination)
     assert scores.min() <= offset <= scores.max()
     assert np.sum(scores < offset) <= (len(scores) + 1) // 2
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 4e307])
-def test_threshold_has_no_trouble_with_extreme_numbers(scale):
-    scores = some_scores(200, 0, 0.0)
-    scores /= np.abs(scores).max()
-    assert share_flagged(scale * scores) == share_flagged(scores) > 0
 
 
 # Another threshold ----------------------------------------------------------------
@@ -194,14 +169,6 @@ def test_probabilities_of_equal_scores(quick):
     assert_array_equal(detector.outlier_probability(X), 0.5)
     assert (detector.predict(X) == 1).all()
     assert_probable(detector, np.r_[X, 50 * X])
-
-
-def test_probabilities_with_the_threshold_at_the_lowest_score():
-    scores = np.linspace(-1, 0, 101)
-    found = probability(scores, scores.min(), scores)
-    assert found[0] == 0.5
-    assert (np.diff(found) < 0).all()
-    assert probability(np.array([-1.1]), -1.0, scores) > 0.5
 
 
 def test_odds_say_how_much_rarer_a_score_is():

@@ -7,7 +7,6 @@ import pytest
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from skim import ALTBIDetector, ODIMDetector
-from skim.inspection import trajectory
 from skim.metrics import get_scorer
 from skim.model_selection import EpochSearchCV
 from skim.networks import VAEConfig
@@ -35,14 +34,6 @@ def detector(skewed):
     ).fit(skewed)
 
 
-def test_members_of_both_views_are_trained_side_by_side(detector):
-    assert detector.model_.views == (2, 3)
-    assert detector.weights_.shape[1] == 5
-    first, second = detector.model_.view_weights
-    assert first == 0.75
-    assert second > 0
-
-
 def test_rows_are_scored_alike_in_training_and_later(detector, skewed):
     scores = detector.score_samples(skewed)
     np.testing.assert_array_equal(scores, detector.training_scores_)
@@ -51,18 +42,6 @@ def test_rows_are_scored_alike_in_training_and_later(detector, skewed):
     np.testing.assert_array_equal(again.score_samples(skewed), scores)
     *_, last = detector.staged_score_samples(skewed)
     np.testing.assert_allclose(last, scores)
-
-
-def test_both_views_add_to_the_loss(detector, skewed):
-    table = np.repeat(skewed[1:2], 2, axis=0)
-    table[1, 1] = table[0, 1] * 1e3
-    model = detector.model_
-    values = model.scaler.transform(table)
-    assert values.shape == (2, 8)
-    assert (values[0] != values[1]).nonzero()[0].tolist() == [1, 5]
-    contributions = detector.explain(table)
-    assert contributions.shape == (2, 4)
-    assert contributions[1, 1] > contributions[0, 1]
 
 
 def test_the_second_view_is_the_same_for_any_monotone_scale(skewed):
@@ -77,9 +56,6 @@ def test_the_second_view_is_the_same_for_any_monotone_scale(skewed):
 def test_schedules_that_keep_members_apart_refuse_two_views(skewed):
     with pytest.raises(ValueError, match="ODIMSchedule cannot train"):
         ODIMDetector(network="two_views").fit(skewed)
-
-
-# Clean training data ---------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +111,8 @@ def test_a_row_must_be_left_out_by_some_member(clean, settings):
 @pytest.mark.parametrize(
     "params", [{"network": "two_views"}, {"contamination": 0.0}], ids=["views", "clean"]
 )
-@pytest.mark.parametrize("scoring", ["outlier_roc_auc", "gradient_cohesion"])
-def test_a_search_over_epochs_equals_a_grid_search(table, is_outlier, params, scoring):
+def test_a_search_over_epochs_equals_a_grid_search(table, is_outlier, params):
+    scoring = "gradient_cohesion"
     detector = ALTBIDetector(n_estimators=2, random_state=0, **params)
     grid = {"epochs": [2, 5]}
     cv = StratifiedKFold(2)
@@ -147,9 +123,3 @@ def test_a_search_over_epochs_equals_a_grid_search(table, is_outlier, params, sc
         ours.fit(table, is_outlier).cv_results_[name],
         theirs.fit(table, is_outlier).cv_results_[name],
     )
-
-
-def test_trajectories_combine_both_views(skewed, detector):
-    path = trajectory(detector, skewed, store_losses=True)
-    assert path.losses.shape == (12, 300)
-    assert np.isfinite(path.losses).all()

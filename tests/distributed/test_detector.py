@@ -106,6 +106,8 @@ def test_what_the_sample_misses_is_strange_and_no_error(orders):
     model = DaskDetector(pipeline(), n_rows=100, random_state=0).fit(X)
     assert model.estimator_[0].decisions_[2].reason == "2 levels"
     assert set(model.score_samples(X).compute().nsmallest(2).index) == {N - 2, N - 1}
+    with pytest.raises(ValueError, match="X lacks 'weight' of the training data"):
+        model.predict(X[["price", "country"]])
 
 
 def test_a_rare_value_of_a_constant_column_is_added_to_the_sample(numbers):
@@ -164,16 +166,6 @@ def test_it_is_an_estimator_like_others(numbers):
 def test_bad_input(X, words):
     with pytest.raises((TypeError, ValueError), match=words):
         DaskDetector(detector()).fit(X)
-
-
-def test_missing_columns_are_named(orders):
-    X = dd.from_pandas(orders, npartitions=2)
-    model = DaskDetector(pipeline()).fit(X)
-    with pytest.raises(ValueError, match="X lacks 'weight' of the training data"):
-        model.predict(X[["price", "country"]])
-
-
-# A cluster -----------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -62,27 +62,6 @@ def test_views_hold_values_of_the_row_or_of_another():
     assert torch.equal(distances.diagonal(), torch.zeros(50))
 
 
-def test_large_tables_are_drawn_from():
-    X = torch.arange(1000.0).unsqueeze(1)
-    first, _, distances = views_of(X)
-    assert first.shape == (128, 1)
-    assert distances.shape == (128, 128)
-    assert first.max() > 500
-
-
-def test_values_come_from_close_rows():
-    X = torch.arange(100.0).unsqueeze(1)
-    distance = (views_of(X)[0] - X).abs()
-    # Any other row would be 33 away on average, the nearest of ten about 5.
-    assert 0 < distance[distance > 0].mean() < 10
-
-
-def test_replaced_values_are_never_the_rows_own():
-    X = torch.arange(3.0).repeat(1000, 1).T
-    replaced = (views_of(X)[0] != X).float().mean(dim=1)
-    assert ((replaced > 0.4) & (replaced < 0.6)).all()
-
-
 def test_close_rows_are_not_pushed_apart():
     rows = torch.tensor([[0.0], [0.1], [5.0], [5.1]])
     distances = torch.cdist(rows, rows)
@@ -100,27 +79,6 @@ def test_close_rows_are_not_pushed_apart():
 
 
 # Input and output ----------------------------------------------------------------
-
-
-def test_embedding_of_a_row_does_not_depend_on_the_number_of_rows(fitted, table):
-    many = fitted.transform(np.tile(table, (5, 1)))
-    assert np.array_equal(many, np.tile(fitted.transform(table), (5, 1)))
-
-
-def test_default_dtype_of_torch_does_not_matter(fitted, table):
-    torch.set_default_dtype(torch.float64)
-    try:
-        found = quick().fit_transform(table)
-    finally:
-        torch.set_default_dtype(torch.float32)
-    assert np.array_equal(found, fitted.transform(table))
-
-
-def test_fitted_weights_are_arrays(fitted):
-    assert [weight.shape for weight in fitted.coefs_] == [(64, 6), (64, 64), (16, 64)]
-    assert [bias.shape for bias in fitted.intercepts_] == [(64,), (64,), (16,)]
-    arrays = [*fitted.coefs_, *fitted.intercepts_, fitted.loss_curve_]
-    assert all(isinstance(array, np.ndarray) for array in arrays)
 
 
 @pytest.mark.parametrize(

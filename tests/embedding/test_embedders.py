@@ -17,7 +17,6 @@ import polars as pl
 import pytest
 import skops.io
 import torch
-import transformers
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.utils import estimator_checks
@@ -37,14 +36,11 @@ BLANK = np.zeros((1, 4, 4))
 # scikit-learn skips these for estimators of images or texts, but they need no data.
 CHECKS = [
     estimator_checks.check_estimator_cloneable,
-    estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
     estimator_checks.check_estimator_repr,
     estimator_checks.check_get_params_invariance,
     estimator_checks.check_no_attributes_set_in_init,
     estimator_checks.check_param_validation,
     estimator_checks.check_parameters_default_constructible,
-    estimator_checks.check_set_params,
-    estimator_checks.check_valid_tag_types,
 ]
 
 
@@ -53,20 +49,10 @@ def test_scikit_learn_contract(estimator, check, arguments):
     check(estimator.set_params(**arguments[type(estimator)]))
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("cls", [TextEmbedder, ViTEmbedder])
-def test_scikit_learn_contract_beside_the_data(cls, check, arguments):
-    check(cls.__name__, cls(**arguments[cls]))
-
-
-def test_embedders_are_constructed_without_their_heavy_dependencies():
-    code = (
-        "import sys; from skim import embedding as e;"
-        "e.TabPFNEmbedder();"
-        "e.TextEmbedder(), e.ViTEmbedder();"
-        "assert not {'PIL', 'tabpfn', 'torch', 'transformers'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_scikit_learn_contract_beside_the_data(cls, arguments):
+    for check in CHECKS:
+        check(cls.__name__, cls(**arguments[cls]))
 
 
 ALONE = """
@@ -132,21 +118,11 @@ def test_output_can_be_a_data_frame_with_names_and_index(case):
 def test_embedding_of_a_row_does_not_depend_on_its_batch(case):
     order = np.random.default_rng(0).permutation(len(case.X))
     shuffled = case.fitted.transform([case.X[row] for row in order])
-    one_by_one = [case.fitted.transform([row])[0] for row in case.X]
+    one_by_one = [case.fitted.transform([row])[0] for row in case.X[:7]]
     # Padding and the kernels for a batch of one round differently.
     atol = 0 if case.cls is TabPFNEmbedder else 1e-6
     assert_allclose(shuffled, case.expected[order], rtol=0, atol=atol)
-    assert_allclose(one_by_one, case.expected, rtol=0, atol=atol)
-
-
-def test_seed_determines_the_embedding(rows, arguments):
-    settings = arguments[TabPFNEmbedder]
-    first, again, other = (
-        TabPFNEmbedder(**settings | {"random_state": seed}).fit_transform(rows)
-        for seed in (0, 0, 1)
-    )
-    assert_array_equal(again, first)
-    assert np.abs(other - first).max() > 1e-4
+    assert_allclose(one_by_one, case.expected[:7], rtol=0, atol=atol)
 
 
 def test_copies_give_the_same(case):
@@ -171,26 +147,16 @@ def own_model(tmp_path, case):
     return str(shutil.copytree(model, tmp_path / "own"))
 
 
-def remove(model):
-    shutil.rmtree(model) if Path(model).is_dir() else Path(model).unlink()
-
-
-def test_pickle_without_weights_loads_them_again(case, own_model):
-    stored = pickle.dumps(case.make(model=own_model).fit(case.X))
+def test_pickles_have_the_weights_if_asked_to(case, own_model):
+    params = {"model": own_model}
+    stored = pickle.dumps(case.make(**params).fit(case.X))
+    complete = pickle.dumps(case.make(**params, keep_weights=True).fit(case.X))
     assert len(stored) < 5_000
-    again = pickle.loads(stored).transform(case.X)
-    assert_array_equal(again, case.expected)
-    remove(own_model)
+    assert_array_equal(pickle.loads(stored).transform(case.X), case.expected)
+    shutil.rmtree(own_model) if Path(own_model).is_dir() else Path(own_model).unlink()
+    assert_array_equal(pickle.loads(complete).transform(case.X), case.expected)
     with pytest.raises(MissingWeightsError):
         pickle.loads(stored).transform(case.X)
-
-
-def test_pickle_with_weights_needs_no_checkpoint(case, own_model):
-    embedder = case.make(model=own_model, keep_weights=True).fit(case.X)
-    stored = pickle.dumps(embedder)
-    remove(own_model)
-    again = pickle.loads(stored).transform(case.X)
-    assert_array_equal(again, case.expected)
 
 
 def test_fitted_embedder_from_a_lost_device_works_on_the_cpu(case):
@@ -283,15 +249,6 @@ def test_missing_extra_is_named(
         cls(**arguments[cls]).fit(X)
 
 
-def test_pickled_weights_are_refused(tmp_path, vit_processor):
-    network = transformers.ViTModel(vit_config())
-    network.config.save_pretrained(tmp_path)
-    torch.save(network.state_dict(), tmp_path / "pytorch_model.bin")
-    save_quietly(tmp_path, vit_processor)
-    with pytest.raises(MissingWeightsError, match=r"pickle .* must be converted"):
-        ViTEmbedder(model=tmp_path).fit(BLANK)
-
-
 def test_folders_that_are_not_checkpoints_are_refused(
     tmp_path, text_folder, vit_folder, vit_processor
 ):
@@ -307,23 +264,16 @@ def test_folders_that_are_not_checkpoints_are_refused(
     save_quietly(tmp_path, vit_processor)
     with pytest.raises(ValueError, match=r"not a model of images"):
         embedder.fit(BLANK)
+    torch.save({}, tmp_path / "pytorch_model.bin")
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(MissingWeightsError, match=r"pickle .* must be converted"):
+        embedder.fit(BLANK)
     folder = shutil.copytree(vit_folder, tmp_path / "vit")
+    vit_config(num_hidden_layers=3).save_pretrained(folder)
+    with pytest.raises(ValueError, match=r"Cannot load .* it lacks \d+ weights"):
+        ViTEmbedder(model=folder).fit(BLANK)
+    vit_config().save_pretrained(folder)
     for path in Path(text_folder).glob("*token*"):
         shutil.copy(path, folder)
     with pytest.raises(ValueError, match=r"not a model of texts"):
         TextEmbedder(model=folder).fit(["cat"])
-
-
-def test_embedding_does_not_depend_on_the_mode_of_torch(case):
-    with torch.inference_mode():
-        fitted = case.make().fit(case.X)
-    assert_array_equal(fitted.transform(case.X), case.expected)
-    with torch.no_grad():
-        assert_array_equal(case.make().fit_transform(case.X), case.expected)
-
-
-def test_weights_of_another_architecture_are_refused(tmp_path, vit_processor):
-    save_quietly(tmp_path, transformers.ViTModel(vit_config()), vit_processor)
-    vit_config(num_hidden_layers=3).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"Cannot load .* it lacks \d+ weights"):
-        ViTEmbedder(model=tmp_path).fit(BLANK)

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
+from skim import ALTBIDetector, IMAutoencoderDetector
 from skim.inspection import (
     ExplanationDisplay,
     IMTrajectoryDisplay,
@@ -46,18 +46,14 @@ def test_trajectory_shows_the_window(table, is_outlier):
     display.figure_.canvas.draw()
 
 
-def test_trajectory_without_a_window_has_no_shading(table, is_outlier):
-    detector = IMAutoencoderDetector(epochs=2, random_state=0)
-    display = IMTrajectoryDisplay.from_estimator(
-        detector, table, ~is_outlier, threshold=0.99
-    )
-    assert len(display.axes_[1].patches) == 0
-
-
-def test_trajectory_without_labels_has_two_panels(table):
-    detector = ODIMDetector(epochs=2, n_estimators=2, random_state=0)
-    display = IMTrajectoryDisplay.from_estimator(detector, table)
-    assert len(display.axes_) == 2
+def test_pipelines_frames_and_no_labels(table):
+    frame = polars.DataFrame(table, schema=list("abcdef"))
+    model = make_pipeline(StandardScaler(), IMAutoencoderDetector(epochs=3)).fit(frame)
+    (bars,) = LossHistogramDisplay.from_estimator(model, frame).ax_.containers
+    assert sum(bar.get_height() for bar in bars) == 300
+    display = ExplanationDisplay.from_estimator(model, frame, 0)
+    labels = {tick.get_text()[0] for tick in display.ax_.get_yticklabels()}
+    assert labels == set("abcdef")
 
 
 def test_trajectory_plots_on_given_axes(table):
@@ -78,36 +74,12 @@ def test_histogram_counts_every_row(fitted, table, is_outlier):
     display.figure_.canvas.draw()
 
 
-def test_histogram_works_without_labels_and_with_pipelines(table):
-    model = make_pipeline(StandardScaler(), IMAutoencoderDetector(epochs=3)).fit(table)
-    display = LossHistogramDisplay.from_estimator(model, table)
-    (bars,) = display.ax_.containers
-    assert sum(bar.get_height() for bar in bars) == 300
-
-
 def test_explanation_shows_the_largest_contributions(fitted, table):
     display = ExplanationDisplay.from_estimator(fitted, table, 299, n_features=4)
     widths = [bar.get_width() for bar in display.ax_.patches]
     expected = np.sort(fitted.explain(table[[299]], relative=True)[0])[::-1][:4]
     np.testing.assert_allclose(widths, expected)
     assert display.ax_.get_yticklabels()[0].get_text().startswith("x")
-
-
-def test_explanation_names_features_and_values(table):
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(table, columns=list("abcdef"))
-    detector = IMAutoencoderDetector(epochs=3, random_state=0).fit(frame)
-    display = ExplanationDisplay.from_estimator(detector, frame, 0)
-    labels = {tick.get_text() for tick in display.ax_.get_yticklabels()}
-    assert f"a = {table[0, 0]:.4g}" in labels
-
-
-def test_explanation_of_a_pipeline_has_feature_names(table):
-    frame = polars.DataFrame(table, schema=list("abcdef"))
-    model = make_pipeline(StandardScaler(), IMAutoencoderDetector(epochs=3)).fit(frame)
-    display = ExplanationDisplay.from_estimator(model, frame, 0)
-    labels = {tick.get_text()[0] for tick in display.ax_.get_yticklabels()}
-    assert labels == set("abcdef")
 
 
 def test_explanation_refuses_bad_input(fitted, table):

@@ -1,15 +1,13 @@
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skim import ALTBIDetector, IMAutoencoderDetector
+from skim import IMAutoencoderDetector
 from skim.inspection import trajectory
 from skim.metrics import separation
-from skim.schedules import ALTBISchedule
 
 
 def test_a_trajectory_has_the_losses_of_every_epoch(quick, table, is_outlier):
@@ -32,26 +30,6 @@ def test_a_trajectory_has_the_losses_of_every_epoch(quick, table, is_outlier):
         assert median == pytest.approx(np.median(losses), rel=1e-5)
 
 
-def test_losses_equal_those_of_a_shorter_fit(table):
-    schedule = ALTBISchedule(n_snapshots=1)
-    detector = ALTBIDetector(epochs=4, schedule=schedule, random_state=0)
-    path = trajectory(detector, table, store_losses=True)
-    for n_epochs, losses in enumerate(path.losses, start=1):
-        shorter = clone(detector).set_params(epochs=n_epochs).fit(table)
-        np.testing.assert_allclose(losses, -shorter.training_scores_, rtol=1e-5)
-
-
-def test_recording_changes_nothing(quick, fitted, table):
-    recorded = trajectory(quick(), table).detector.training_scores_
-    np.testing.assert_array_equal(recorded, fitted.training_scores_)
-
-
-def test_the_given_detector_is_not_fitted(table):
-    detector = IMAutoencoderDetector(epochs=2)
-    trajectory(detector, table)
-    assert not hasattr(detector, "offset_")
-
-
 def test_without_labels_there_is_no_auroc(table):
     path = trajectory(IMAutoencoderDetector(epochs=3), table)
     assert path.auroc is None
@@ -67,14 +45,6 @@ def test_a_pipeline_is_fitted_as_a_whole(table, is_outlier):
     np.testing.assert_array_equal(
         path.auroc, trajectory(detector, scaled, is_outlier).auroc
     )
-
-
-def test_the_window_is_in_epochs(table, is_outlier):
-    path = trajectory(ALTBIDetector(epochs=20, random_state=0), table, is_outlier)
-    window = path.window(threshold=0.6)
-    inside = path.auroc[window.start - 1 : window.stop]
-    assert len(inside) == window.length > 0
-    assert (inside >= 0.6).all()
 
 
 def test_a_trajectory_becomes_a_frame(table, is_outlier):

@@ -1,8 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from skim.inspection import IMWindow, im_window
 
@@ -30,17 +28,6 @@ def test_the_longest_run_is_found(auroc, window):
 def test_epochs_number_the_ends():
     for epochs in ([10, 20, 30], pd.Series([10, 20, 30], index=[2, 1, 0])):
         assert im_window([0.5, 0.95, 0.95], epochs=epochs) == IMWindow(20, 30, 2)
-
-
-@given(st.lists(st.booleans(), max_size=30))
-def test_no_longer_run_exists(inside):
-    auroc = np.where(inside, 0.95, 0.5)
-    start, stop, length = im_window(auroc)
-    runs = "".join("x" if flag else " " for flag in inside).split()
-    assert length == max(map(len, runs), default=0)
-    if length:
-        assert stop - start + 1 == length
-        assert all(inside[start : stop + 1])
 
 
 @pytest.mark.parametrize("threshold", [0, 1, -0.5, 1.5, np.nan])

@@ -28,23 +28,17 @@ def test_labelled_scorers_accept_other_detectors_and_both_conventions(
     assert get_scorer(name)(model, table, np.where(is_outlier, -1, 1)) == area
 
 
-def test_plain_roc_auc_is_one_minus_ours(fitted, table, is_outlier):
-    plain = get_scorer("roc_auc")(fitted, table, is_outlier.astype(int))
-    ours = get_scorer("outlier_roc_auc")(fitted, table, is_outlier.astype(int))
-    assert ours == pytest.approx(1 - plain)
-    assert ours > 0.5
-
-
-@pytest.mark.parametrize("name", get_scorer_names())
-def test_scikit_learns_searches_accept_the_scorer(name, table, is_outlier):
+def test_scikit_learns_searches_accept_the_scorers(table, is_outlier):
     search = GridSearchCV(
         make_quick("autoencoder"),
         {"epochs": [1, 2]},
-        scoring=get_scorer(name),
+        scoring={name: get_scorer(name) for name in get_scorer_names()},
+        refit=False,
         cv=StratifiedKFold(2),
         error_score="raise",
     ).fit(table, is_outlier)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    for name in get_scorer_names():
+        assert np.isfinite(search.cv_results_[f"mean_test_{name}"]).all()
 
 
 def test_importing_the_scorers_leaves_scikit_learns_alone():
@@ -58,11 +52,6 @@ def test_importing_the_scorers_leaves_scikit_learns_alone():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_unknown_names_are_refused():
-    with pytest.raises(ValueError, match="no_such_scorer"):
-        get_scorer("no_such_scorer")
-
-
 @pytest.mark.parametrize("name", ["outlier_roc_auc", "loss_separation"])
 def test_pyod_detectors_are_refused(name, table, is_outlier):
     pyod = pytest.importorskip("skim.pyod")
@@ -72,19 +61,13 @@ def test_pyod_detectors_are_refused(name, table, is_outlier):
 
 
 @pytest.mark.parametrize("name", LABEL_FREE)
-def test_label_free_scorers_ignore_labels(name, fitted, table, is_outlier):
-    value = get_scorer(name)(fitted, table)
-    assert np.isfinite(value)
-    assert get_scorer(name)(fitted, table, is_outlier) == value
-
-
-@pytest.mark.parametrize("name", LABEL_FREE)
 def test_label_free_scorers_see_what_the_last_step_sees(name, table):
     step = FunctionTransformer(np.cbrt)
     pipeline = make_pipeline(step, make_quick("autoencoder")).fit(table)
     scaled = pipeline[0].transform(table)
     alone = clone(pipeline[-1]).fit(scaled)
     expected = get_scorer(name)(alone, scaled)
+    assert get_scorer(name)(alone, scaled, np.arange(300) % 2) == expected
     assert get_scorer(name)(pipeline, table) == expected
     assert get_scorer(name)(alone, table) != expected
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from skim._nets import AutoencoderShape, VAEShape, gradient_products
-from skim._nets._memory import Workspace
 
 N_ROWS, N_MEMBERS, N_FEATURES = 6, 2, 7
 
@@ -61,20 +60,3 @@ def test_products_are_those_of_the_gradients(network):
     expected = gradients @ gradients.transpose(1, 2)
     torch.testing.assert_close(products, expected, rtol=1e-4, atol=1e-4)
     assert expected.abs().max() > 0
-
-
-def test_traced_losses_are_the_losses(network):
-    shape, weights, statistics, noise, x = network
-    rows = x.expand(N_MEMBERS, -1, -1)
-    traced = shape.traced_losses(linear_layers(shape, weights), statistics, rows, noise)
-    folded = shape.fold(weights, statistics, noise)
-    losses = shape.losses(folded, x, Workspace())
-    torch.testing.assert_close(traced, losses, rtol=1e-4, atol=1e-5)
-
-
-def test_products_work_in_inference_mode(network):
-    shape, weights, statistics, noise, x = network
-    expected = gradient_products(shape, weights, statistics, x, noise)
-    with torch.inference_mode():
-        made = gradient_products(shape, weights.clone(), statistics, x.clone(), noise)
-    torch.testing.assert_close(made, expected)

@@ -7,15 +7,10 @@ import torch
 from skim._nets import (
     Adam,
     AutoencoderShape,
-    GradientDescent,
-    NonFiniteLossError,
-    Run,
     StackedAutoencoder,
-    _scoring,
     low_loss_weights,
 )
 from skim._nets._run import RowStream
-from skim._nets._scoring import snapshot_losses
 from tests.nets.test_vae import delete_cells, with_batch_means
 
 ACTIVATIONS = {
@@ -76,27 +71,6 @@ def test_adam_equals_torchs():
     torch.testing.assert_close(weights, theirs.detach())
 
 
-def test_selected_members_keep_their_adam_state():
-    grads = [torch.randn(3, 4, generator=generator(i)) for i in range(6)]
-    weights = torch.zeros(3, 4)
-    whole = Adam(weights, learning_rate=0.1)
-    for grad in grads[:3]:
-        whole.step(grad.clone())
-    kept = torch.tensor([0, 2])
-    part = weights[kept]
-    selected = whole.select(part, kept)
-    for grad in grads[3:]:
-        whole.step(grad.clone())
-        selected.step(grad[kept])
-    torch.testing.assert_close(part, weights[kept])
-
-
-def test_gradient_descent():
-    weights = torch.ones(1, 2)
-    GradientDescent(weights, learning_rate=0.5).step(torch.tensor([[2.0, -2.0]]))
-    assert weights.tolist() == [[0.0, 2.0]]
-
-
 def test_stream_shows_every_row_once_a_pass_and_members_in_their_own_order():
     X = torch.arange(12.0).view(12, 1)
     stream = RowStream(X, 2, generator())
@@ -108,44 +82,6 @@ def test_stream_shows_every_row_once_a_pass_and_members_in_their_own_order():
     assert not torch.equal(rows[0], rows[1])
 
 
-@pytest.mark.parametrize("size", [5, 7, 12])
-def test_a_batch_never_holds_a_row_twice(size):
-    X = torch.arange(12.0).view(12, 1)
-    stream = RowStream(X, 1, generator())
-    for _ in range(10):
-        assert len(stream.take(size).unique()) == size
-
-
-@pytest.mark.parametrize("of_features", [False, True])
-def test_losses_depend_neither_on_other_rows_nor_on_threads(monkeypatch, of_features):
-    monkeypatch.setattr(_scoring, "CHUNK_ELEMENTS", 1)  # 64 rows per chunk
-    shape = AutoencoderShape(3, 4, "tanh")
-    weights = torch.stack([shape.weights.draw(2, generator()) for _ in range(3)])
-    weights = weights.numpy()
-    statistics = np.empty((3, 2, 0), dtype=np.float32)
-    rows = torch.randn(1000, 3, generator=generator()).numpy()
-    shares = np.ones((3, 2), dtype=np.float32) if of_features else None
-
-    def losses(rows, n_threads):
-        found = snapshot_losses(
-            shape,
-            weights,
-            statistics,
-            None,
-            rows,
-            member_weights=shares,
-            n_threads=n_threads,
-        )
-        # Of each row, its losses, or what its features add to them.
-        return np.stack([part[1] if of_features else part.T for part in found])
-
-    expected = losses(rows, 1)
-    assert expected.shape == (3, 1000, 3 if of_features else 2)
-    for n_threads in (2, 3, 50):
-        assert np.array_equal(losses(rows, n_threads), expected)
-    assert np.array_equal(losses(rows[90:100], 1), expected[:, 90:100])
-
-
 @pytest.mark.parametrize("quantile", [0.0, 0.5, 0.92, 1.0])
 def test_truncation_keeps_rows_at_or_below_the_quantile(quantile):
     losses = torch.randn(3, 50, generator=generator())
@@ -153,31 +89,3 @@ def test_truncation_keeps_rows_at_or_below_the_quantile(quantile):
     limit = np.quantile(losses.numpy(), quantile, axis=1, keepdims=True)
     assert np.array_equal(row_weights.numpy() > 0, losses.numpy() <= limit)
     torch.testing.assert_close(row_weights.sum(1), torch.ones(3))
-
-
-def new_run(n_members=2):
-    shape = AutoencoderShape(2, 3, "tanh")
-    weights = shape.weights.draw(n_members, generator())
-    X = torch.rand(20, 2, generator=generator())
-    return Run(shape, weights, Adam(weights, learning_rate=0.01), X, generator())
-
-
-def test_updates_reduce_the_loss():
-    run = new_run()
-    first = run.update(1000).mean()  # no more than there are
-    for _ in range(200):
-        losses = run.update(20)
-    assert losses.shape == (2, 20)
-    last = losses.mean()
-    assert last < 0.5 * first
-    assert run.n_updates == 201
-
-
-def test_non_finite_losses_are_noticed():
-    run = new_run()
-    run.check_finite(torch.zeros(2, 3))
-    with pytest.raises(NonFiniteLossError):
-        run.check_finite(torch.tensor([[1.0, torch.nan]]))
-    run.network.weights[0, 0] = torch.inf
-    with pytest.raises(NonFiniteLossError):
-        run.check_finite(torch.zeros(2, 3))

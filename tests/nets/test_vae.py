@@ -141,32 +141,3 @@ def test_fixed_losses_use_the_running_statistics(n_samples):
     torch.testing.assert_close(shape.losses(folded, x, workspace), losses)
     shared = shape.losses(folded, x[0], workspace)
     torch.testing.assert_close(shared[0], losses[0])
-
-
-def test_members_do_not_influence_each_other():
-    network, x, noise = make()
-    normal = reference_losses(network.shape, network.weights, x, noise, batch_normalise)
-    network.weights[0] *= 2
-    changed, _ = network.forward(x)
-    assert not torch.allclose(changed[0].double(), normal[0], rtol=1e-2)
-    assert_near(changed[1:], normal[1:])
-
-
-def test_selected_members_are_copies():
-    network, x, _ = make()
-    network.forward(x)
-    chosen = network.select(torch.tensor([2]))
-    assert torch.equal(chosen.weights[0], network.weights[2])
-    assert torch.equal(chosen.statistics[0], network.statistics[2])
-    chosen.weights += 1
-    assert not torch.equal(chosen.weights[0], network.weights[2])
-
-
-def test_initial_weights_are_torchs_default():
-    shape = VAEShape(P, (32, 16), 6)
-    weights = shape.weights.draw(50, torch.Generator().manual_seed(0))
-    views = shape.weights.views(weights)
-    for name in ("encode_1", "latent", "latent_bias", "output_bias"):
-        bound = views[name.removesuffix("_bias")].shape[2] ** -0.5
-        assert views[name].abs().max() <= bound
-        assert views[name].abs().max() > 0.95 * bound

@@ -1,9 +1,7 @@
 """skim detectors as PyOD detectors."""
 
 import inspect
-import pickle
 import pydoc
-import random
 import re
 import subprocess
 import sys
@@ -11,15 +9,12 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from pyod.models.base import BaseDetector
 from sklearn.base import clone, is_outlier_detector
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skim.pyod import ALTBI, ODIM, IMAutoencoder, Network
-from skim.schedules import ALTBISchedule
 
 CLASSES = [ALTBI, ODIM, IMAutoencoder, Network]
 
@@ -36,14 +31,11 @@ def test_scores_are_the_negated_scores_of_the_skim_detector(fitted_pyod, fitted,
     # The training scores are those of the training data, too.
     again = fitted_pyod.decision_function(table)
     assert np.array_equal(fitted_pyod.decision_scores_, again)
-
-
-def test_explanations_are_those_of_the_skim_detector(fitted_pyod, fitted, table):
     expected = fitted.explain(table, relative=True)
     assert np.array_equal(fitted_pyod.explain(table, relative=True), expected)
-    rows = pd.DataFrame(table[-3:], index=[7, 8, 9])
-    frame = fitted_pyod.explain(rows, as_frame=True)
-    assert list(frame.index) == [7, 8, 9]
+    # PyOD would count the classes of y, and predict_proba would fail with one.
+    with_y = clone(fitted_pyod).fit(table, np.zeros(300, dtype=int))
+    assert np.array_equal(with_y.predict_proba(table), fitted_pyod.predict_proba(table))
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -56,6 +48,11 @@ def test_the_signature_is_that_of_the_skim_detector_except_contamination(cls):
     assert ours == skims
     defaults = {name: parameter.default for name, parameter in ours.items()}
     assert cls().get_params() == defaults | {"contamination": 0.1}
+    for name in ("paper", "theorem"):
+        if hasattr(cls, name):
+            expected = getattr(cls._detector_class, name)(epochs=7).get_params()
+            found = getattr(cls, name)(epochs=7).get_params()
+            assert found == expected | {"contamination": 0.1}
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -67,21 +64,6 @@ def test_help_describes_every_parameter_once(cls):
         assert len(re.findall(rf"[ (]{name}[:=]", constructor)) == 1
         assert parameters.count(f" {name} : ") == 1
     assert "PyThresh" in parameters
-
-
-@pytest.mark.parametrize("cls", CLASSES)
-def test_paper_has_the_settings_of_the_skim_detector(cls):
-    expected = cls._detector_class.paper(ema_steps=50).get_params()
-    found = cls.paper(ema_steps=50).get_params()
-    assert found == expected | {"contamination": 0.1}
-    assert found["ema_steps"] == 50
-    assert cls.paper(contamination=0.2).contamination == 0.2
-
-
-def test_theorem_has_the_settings_of_the_skim_detector():
-    expected = IMAutoencoder._detector_class.theorem(epochs=7).get_params()
-    found = IMAutoencoder.theorem(epochs=7).get_params()
-    assert found == expected | {"contamination": 0.1}
 
 
 # The PyOD interface -------------------------------------------------------------
@@ -96,7 +78,7 @@ def test_is_an_unfitted_pyod_detector_until_fit(quick, table):
             getattr(detector, method)(table)
 
 
-@pytest.mark.parametrize("contamination", [0.01, 0.1, 0.25, 0.5])
+@pytest.mark.parametrize("contamination", [0.01, 0.5])
 def test_contamination_is_the_share_of_outliers(quick, table, contamination):
     detector = quick(contamination=contamination).fit(table)
     assert detector.labels_.sum() == round(contamination * 300)
@@ -151,24 +133,8 @@ def test_clone_and_set_params(quick, table):
     assert np.array_equal(copy.fit(table).decision_scores_, expected.decision_scores_)
     with pytest.raises(ValueError, match="Invalid parameter n_neighbors"):
         copy.set_params(n_neighbors=3)
-
-
-def test_the_constructor_refuses_unknown_parameters(quick):
     with pytest.raises(TypeError, match="unexpected keyword argument 'n_neighbors'"):
-        type(quick())(n_neighbors=5)
-    with pytest.raises(TypeError, match="positional"):
-        type(quick())(5, 5)  # a network may come first
-
-
-def test_settings_of_the_schedule_are_parameters_of_their_own(table):
-    detector = ALTBI(schedule=ALTBISchedule(batch_size=32), epochs=3, n_estimators=1)
-    assert detector.get_params()["schedule__batch_size"] == 32
-    copy = clone(detector).set_params(schedule__batch_size=64, random_state=0)
-    assert detector.schedule.batch_size == 32
-    pipeline = make_pipeline(StandardScaler(), copy).fit(table)
-    assert set(copy.detector_.history_["batch_size"]) == {64}
-    assert pipeline.get_params()["altbi__schedule__batch_size"] == 64
-    assert "batch_size=64" in repr(pipeline)
+        type(copy)(n_neighbors=5)
 
 
 def test_frames_keep_their_names(quick, table):
@@ -182,28 +148,21 @@ def test_frames_keep_their_names(quick, table):
     assert not hasattr(detector.fit(table), "feature_names_in_")
 
 
-def test_labels_are_ignored(quick, fitted_pyod, table):
-    # PyOD would count the classes, and predict_proba would fail with one.
-    detector = quick().fit(table, np.zeros(300, dtype=int))
-    assert detector.predict_proba(table).shape == (300, 2)
-    assert np.array_equal(detector.labels_, fitted_pyod.labels_)
-
-
 # Bad input and side effects -----------------------------------------------------
 
 
-@pytest.mark.parametrize("contamination", [0.0, 0.6, -0.1, 1, float("nan")])
-def test_contamination_out_of_range_is_refused(quick, table, contamination):
+@pytest.mark.parametrize("contamination", [0.0, 0.6, 1, float("nan")])
+def test_contamination_out_of_range_is_refused(table, contamination):
     with pytest.raises(ValueError, match=r"contamination must be in \(0, 0\.5\]"):
-        quick(contamination=contamination)
+        ALTBI(contamination=contamination)
     with pytest.raises(ValueError, match=r"contamination must be a Python float in"):
-        quick().set_params(contamination=contamination).fit(table)
+        ALTBI().set_params(contamination=contamination).fit(table)
 
 
 @pytest.mark.parametrize("contamination", ["auto", None, StandardScaler, object()])
-def test_contamination_must_be_a_number_or_a_thresholder(quick, table, contamination):
+def test_contamination_must_be_a_number_or_a_thresholder(table, contamination):
     with pytest.raises(ValueError, match=r"float in .* or a PyThresh object"):
-        quick(contamination=contamination).fit(table)
+        ALTBI(contamination=contamination).fit(table)
 
 
 def test_a_failed_fit_leaves_the_detector_unfitted(quick, table):
@@ -212,20 +171,6 @@ def test_a_failed_fit_leaves_the_detector_unfitted(quick, table):
         detector.fit(table[:1])
     with pytest.raises(NotFittedError):
         detector.predict(table)
-
-
-def test_global_random_states_are_untouched_and_nothing_is_printed(quick, table, capfd):
-    def states():
-        return (
-            pickle.dumps(np.random.get_state()),  # noqa: NPY002
-            torch.get_rng_state().tolist(),
-            random.getstate(),
-        )
-
-    before = states()
-    quick().fit(table).predict_proba(table)
-    assert states() == before
-    assert capfd.readouterr() == ("", "")
 
 
 def run(code):
@@ -240,11 +185,3 @@ def test_the_error_without_pyod_names_the_extra():
     assert (
         "ImportError: skim.pyod needs PyOD: pip install 'skim-od[pyod]'" in done.stderr
     )
-
-
-def test_neither_pyod_nor_torch_is_imported_before_it_is_needed():
-    code = (
-        "import sys, skim; skim.ALTBIDetector(); assert 'pyod' not in sys.modules;"
-        "skim.pyod.ALTBI(); assert 'torch' not in sys.modules"
-    )
-    assert run(code).returncode == 0

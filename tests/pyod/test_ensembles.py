@@ -7,16 +7,14 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from pyod.models.feature_bagging import FeatureBagging
-from pyod.models.knn import KNN
-from pyod.models.lscp import LSCP
 from pyod.utils.persistence import load, save
 from sklearn.metrics import roc_auc_score
 
 
-@pytest.fixture(scope="module", params=["altbi", "autoencoder"])
-def kind(request):
-    """The kinds of detectors to combine; others differ in nothing that matters here."""
-    return request.param
+@pytest.fixture(scope="module")
+def kind():
+    """The kind of detectors to combine; others differ in nothing that matters here."""
+    return "altbi"
 
 
 def test_feature_bagging_fits_clones_with_different_seeds(quick, table, is_outlier):
@@ -31,24 +29,16 @@ def test_feature_bagging_fits_clones_with_different_seeds(quick, table, is_outli
     assert widths <= {3, 4, 5, 6}
 
 
-def test_lscp_selects_among_detectors(quick, table, is_outlier):
-    detectors = [quick(epochs=30, random_state=seed) for seed in range(2)]
-    lscp = LSCP([*detectors, KNN()], n_bins=3, random_state=0).fit(table)
-    assert roc_auc_score(is_outlier, lscp.decision_scores_) > 0.8
-    assert np.array_equal(lscp.train_scores_[:, 0], detectors[0].decision_scores_)
-    assert lscp.predict(table[:7]).shape == (7,)
-
-
 SUOD = """
 import sys
 import numpy as np
 from pyod.models.pca import PCA
 from pyod.models.suod import SUOD
-from skim.pyod import ALTBI, ODIM, IMAutoencoder
+from skim.pyod import ALTBI
 
 table = np.load(sys.argv[1])
-quick = dict(epochs=30, n_estimators=2, random_state=0)
-detectors = [ALTBI(**quick), ODIM(**quick), IMAutoencoder(**quick), PCA()]
+quick = dict(epochs=10, n_estimators=2, random_state=0)
+detectors = [ALTBI(**quick), PCA()]
 suod = SUOD(detectors, n_jobs=2, bps_flag=False).fit(table)
 scores = [each.decision_scores_ for each in suod.model_.base_estimators]
 np.savez(sys.argv[2], combined=suod.decision_function(table), altbi=scores[0],

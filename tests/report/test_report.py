@@ -60,16 +60,25 @@ def test_the_strangest_rows_are_those_with_the_lowest_scores(soup, detector, peo
     is_flagged = detector.predict(people)[scores.index] == -1
     assert [row["is_flagged"] for row in rows] == list(is_flagged)
     assert "6 of 150 rows (4.0%) are outliers" in text_of(soup.select_one(".lead"))
+    found = detector.reasons(people.iloc[[77]])
+    fields = found[["kind", "column", "value", "expected"]].itertuples(index=False)
+    (strange,) = (row for row in rows if row["number"] == 78)
+    assert strange["reasons"] == [str(Reason(*line)) for line in fields]
 
 
-def test_reasons_are_the_words_of_the_detector(soup, detector, people):
-    reasons = {row["number"] - 1: row["reasons"] for row in listed(soup)}
-    for row in (3, 7, 30, 77):
-        found = detector.reasons(people.iloc[[row]])
-        fields = found[["kind", "column", "value", "expected"]].itertuples(index=False)
-        assert reasons[row] == [str(Reason(*line)) for line in fields]
-    assert reasons[77][0].startswith("height 280.125 (expected ")
-    assert reasons[7][0].startswith("colour <script>document.title")
+def test_cells_and_columns_are_there_on_demand(soup, people):
+    (row,) = soup.select("#row-78")
+    cells = {text_of(d.dt): text_of(d.dd) for d in row.select("details .cells div")}
+    assert len(cells) == people.shape[1]
+    assert cells["height"] == "280.125"
+    assert [text_of(cell.dt) for cell in row.select(".blamed")] == ["height"]
+    lines = [
+        [text_of(cell) for cell in line.find_all(["th", "td"])]
+        for line in soup.select("#columns tbody tr")
+    ]
+    assert [line[1] for line in lines] == ["number", "number", "frequency", "dropped"]
+    assert lines[2][2] == "3 levels"
+    assert lines[3][3] == str(people["note"].isna().sum())
 
 
 def test_rows_with_the_same_cause_are_one_entry(soup, detector, people):
@@ -85,25 +94,6 @@ def test_rows_with_the_same_cause_are_one_entry(soup, detector, people):
     assert any(words.startswith("3 rows: height above") for words in shown)
     targets = {a["href"] for a in soup.select(".causes a")}
     assert {"#row-4", "#row-8"} <= targets
-
-
-def test_all_cells_of_a_row_are_there_on_demand(soup, people):
-    (row,) = soup.select("#row-78")
-    cells = {text_of(d.dt): text_of(d.dd) for d in row.select("details .cells div")}
-    assert len(cells) == people.shape[1]
-    assert cells["height"] == "280.125"
-    assert cells["colour"] == people["colour"][77]
-    assert [text_of(cell.dt) for cell in row.select(".blamed")] == ["height"]
-
-
-def test_columns_have_their_treatment_and_gaps(soup, people):
-    lines = [
-        [text_of(cell) for cell in line.find_all(["th", "td"])]
-        for line in soup.select("#columns tbody tr")
-    ]
-    assert [line[1] for line in lines] == ["number", "number", "frequency", "dropped"]
-    assert lines[2][2] == "3 levels"
-    assert lines[3][3] == str(people["note"].isna().sum())
 
 
 def test_row_numbers_and_scores_can_be_given(detector, people, tmp_path):
@@ -183,16 +173,13 @@ def test_wide_tables_and_long_texts_keep_the_page_small(networks, tmp_path):
 # Detectors ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("of_frame", [False, True])
-def test_every_detector_for_numbers_has_a_page(
-    quick, table, is_outlier, tmp_path, of_frame
-):
-    X = pl.DataFrame(table, schema=list("abcdef")) if of_frame else table
+def test_every_detector_for_numbers_has_a_page(quick, table, is_outlier, tmp_path):
+    X = pl.DataFrame(table, schema=list("abcdef"))
     soup = read(write_report(quick(epochs=40).fit(X), X, tmp_path / "x.html", n_rows=9))
     rows = listed(soup)
     assert is_outlier[[row["number"] - 1 for row in rows]].mean() > 0.7
     reasons = " ".join(reason for row in rows for reason in row["reasons"])
-    assert ("f " if of_frame else "x5 ") in reasons
+    assert "f " in reasons
     assert re.search(r"\(similar rows have -?[\d.]+ to -?[\d.]+\)", reasons)
     assert soup.select("#training svg")
 
@@ -247,17 +234,6 @@ def test_the_page_says_how_the_threshold_was_set(table, tmp_path):
     assert not soup.select(".causes")
 
 
-@pytest.mark.parametrize("value", [1e300, np.nan])
-def test_extreme_and_missing_cells_keep_the_page_readable(table, tmp_path, value):
-    X = table.copy()
-    X[0, 0] = value
-    detector = ALTBIDetector(epochs=5, n_estimators=2, random_state=0).fit(table)
-    soup = read(write_report(detector, X, tmp_path / "x.html"))
-    assert not re.search(r"\b(nan|inf|None)\b", soup.get_text())
-    assert len(soup.select("#histogram-axes_1 > g")) > 10
-    assert len(listed(read(write_report(detector, X[:1], tmp_path / "x.html")))) == 1
-
-
 # Errors ---------------------------------------------------------------------------
 
 
@@ -304,9 +280,6 @@ def test_wrong_options_are_refused(detector, people, tmp_path, options, message)
     with pytest.raises(ValueError, match=message):
         write_report(detector, people, tmp_path / "x.html", **options)
     assert not list(tmp_path.iterdir())
-
-
-def test_paths_that_cannot_be_written_are_refused(detector, people, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
         write_report(detector, people, tmp_path / "nowhere" / "x.html")
     with pytest.raises(IsADirectoryError, match="is a folder"):

@@ -30,17 +30,14 @@ def test_every_quantity_is_what_it_is_defined_to_be():
     assert geometry.persistence == pytest.approx(0.6)
     assert geometry.strength == pytest.approx(1.2)
     np.testing.assert_array_equal(geometry.well_separated, OUTLIERS == 1)
-
-
-def test_outliers_without_a_cluster_go_to_the_nearest():
-    geometry = cluster_geometry(SQUARE, [0, 0, 1, 1, -1, -1], OUTLIERS)
-    np.testing.assert_array_equal(geometry.clusters, CLUSTERS)
-
-
-def test_all_conventions_of_outliers_mean_the_same():
-    expected = cluster_geometry(SQUARE, CLUSTERS, OUTLIERS).eps_c
     for outliers in (OUTLIERS == 1, np.where(OUTLIERS, -1, 1)):
-        assert cluster_geometry(SQUARE, CLUSTERS, outliers).eps_c == expected
+        assert cluster_geometry(SQUARE, CLUSTERS, outliers).eps_c == geometry.eps_c
+    nearest = cluster_geometry(SQUARE, [0, 0, 1, 1, -1, -1], OUTLIERS)
+    np.testing.assert_array_equal(nearest.clusters, CLUSTERS)
+    near = np.r_[SQUARE[:4], [[0.1, 1.1], [0.1, 1.3]]]
+    far = cluster_geometry(near, CLUSTERS, OUTLIERS).well_separated
+    assert far.nonzero()[0].tolist() == [5]
+    assert cluster_geometry(SQUARE, np.zeros(6)).delta == np.inf
 
 
 def test_labels_may_be_words_and_centres_given():
@@ -88,6 +85,9 @@ def test_the_estimate_finds_plain_clusters():
     assert low <= found.delta * 1.01
     assert high >= found.delta * 0.99
     assert np.mean(found.is_outlier == (y == 1)) > 0.97
+    some = estimate_geometry(X, max_samples=200, n_resamples=2, random_state=0)
+    assert len(some.geometry.clusters) == 600
+    assert len(some.geometry.centers) == 3
 
 
 def test_the_estimate_admits_that_there_are_no_clusters():
@@ -135,21 +135,3 @@ def test_the_estimate_of_few_distinct_rows_does_not_fail():
 def test_the_estimate_refuses_bad_numbers(params, message):
     with pytest.raises(ValueError, match=message):
         estimate_geometry(np.eye(20), **params)
-
-
-def test_only_far_outliers_are_well_separated():
-    near = np.r_[SQUARE[:4], [[0.1, 1.1], [0.1, 1.3]]]
-    geometry = cluster_geometry(near, CLUSTERS, OUTLIERS)
-    np.testing.assert_array_equal(np.flatnonzero(geometry.well_separated), [5])
-
-
-def test_one_cluster_is_infinitely_far_from_the_next():
-    geometry = cluster_geometry(SQUARE, np.zeros(6))
-    assert geometry.delta == np.inf
-
-
-def test_the_estimate_of_many_rows_looks_at_some_of_them():
-    X, *_ = make_im_clusters(1000, cluster_std=0.5, random_state=0)
-    few = estimate_geometry(X, max_samples=200, n_resamples=2, random_state=0)
-    assert len(few.geometry.clusters) == 1000
-    assert len(few.geometry.centers) == 3

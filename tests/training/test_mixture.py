@@ -47,21 +47,11 @@ def test_mixture_moves_and_stretches_with_the_values(two_groups, shift, scale):
     )
 
 
-@pytest.mark.parametrize("values", [[], [1.0], [1.0, np.nan], [1.0, np.inf], 3.0])
 @pytest.mark.parametrize("function", [fit_two_gaussians, separation, split_point])
-def test_values_that_cannot_be_split_are_refused(function, values):
-    with pytest.raises(ValueError, match="at least two finite values"):
-        function(values)
-
-
-def test_split_point_takes_one_row():
-    with pytest.raises(ValueError, match="one row"):
-        split_point(np.ones((2, 3)))
-
-
-def test_the_whole_range_of_floats_is_no_problem():
-    assert np.isfinite(separation([-1.7e308, 0.0, 1.7e308]))
-    assert np.isfinite(split_point([-1.7e308, -1.7e308, -1.7e308, 1.7e308]))
+def test_values_that_cannot_be_split_are_refused(function):
+    for values in ([], [1.0], [1.0, np.nan], [1.0, np.inf], 3.0):
+        with pytest.raises(ValueError, match="at least two finite values"):
+            function(values)
 
 
 def test_separation_is_the_published_formula(two_groups):
@@ -72,18 +62,6 @@ def test_separation_is_the_published_formula(two_groups):
     assert separation(two_groups) == pytest.approx(expected)
 
 
-def test_separation_grows_as_groups_part():
-    rng = np.random.default_rng(0)
-    base = rng.normal(size=200)
-    shifted = [np.r_[base, base[:40] + shift] for shift in (3, 6, 12)]
-    values = separation(np.stack(shifted))
-    assert (np.diff(values) > 0).all()
-
-
-def test_separation_of_equal_losses_is_zero():
-    assert separation(np.ones(10)) == 0
-
-
 @given(arrays(float, st.integers(2, 40), elements=finite))
 @settings(max_examples=200, deadline=None)
 def test_separation_is_finite_and_blind_to_scale_and_order(losses):
@@ -92,6 +70,15 @@ def test_separation_is_finite_and_blind_to_scale_and_order(losses):
     assert value >= 0
     assert separation(losses[::-1]) == pytest.approx(value)
     assert separation(losses * 4.0) == pytest.approx(value)
+
+
+def test_extreme_input():
+    assert separation(np.ones(10)) == 0
+    assert split_point(np.full(5, 3.0)) == np.inf
+    assert np.isfinite(separation([-1.7e308, 0.0, 1.7e308]))
+    assert np.isfinite(split_point([-1.7e308, -1.7e308, -1.7e308, 1.7e308]))
+    with pytest.raises(ValueError, match="one row"):
+        split_point(np.ones((2, 3)))
 
 
 def test_split_point_lies_between_the_groups(two_groups):
@@ -114,10 +101,6 @@ def test_split_point_finds_outliers_above_a_heavy_upper_group():
     rng = np.random.default_rng(0)
     losses = np.r_[np.zeros(90), rng.normal(5, 0.3, 210), np.full(3, 9.0)]
     assert 6 < split_point(losses) < 9
-
-
-def test_split_point_of_equal_losses_is_infinite():
-    assert split_point(np.full(5, 3.0)) == np.inf
 
 
 @given(arrays(float, st.integers(2, 40), elements=finite))

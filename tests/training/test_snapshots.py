@@ -6,7 +6,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skim import ALTBIDetector, ODIMDetector
-from skim._training._snapshots import SnapshotRecorder
 from skim._training._stopping import CRITERIA
 from skim.networks import VAEConfig
 from skim.schedules import ODIMSchedule
@@ -71,15 +70,6 @@ def test_members_that_have_stopped_keep_their_state(table):
     assert_every_entry_equals_a_shorter_run(detector, table, (1, 3, 8, 20, 40))
 
 
-def test_members_alone_average_to_the_losses_of_all(fitted, table):
-    model = fitted.model_
-    rows = [(slice(None), model.scaler.scale(table))]
-    by_member = model.losses_by_member(rows)
-    assert by_member.shape == (2, 300)
-    assert not np.array_equal(*by_member)
-    np.testing.assert_allclose(by_member.mean(axis=0), model.losses(rows), rtol=1e-10)
-
-
 def test_an_error_says_how_to_get_earlier_scores(quick, fitted, table):
     with pytest.raises(NotFittedError):
         quick(store_snapshots=True).staged_score_samples(table)
@@ -88,18 +78,3 @@ def test_an_error_says_how_to_get_earlier_scores(quick, fitted, table):
     forgetful = clone(fitted).fit(table).set_params(store_snapshots=False).fit(table)
     with pytest.raises(ValueError, match="set store_snapshots=True and fit again"):
         forgetful.staged_score_samples(table)
-
-
-def test_a_recorder_keeps_every_state_once():
-    recorder = SnapshotRecorder(2)
-    empty = np.empty((2, 0))
-    recorder.put(np.arange(2), np.array([[1.0], [2.0]]), empty)
-    recorder.end_entry()
-    recorder.put(np.array([1]), np.array([[3.0]]), empty[:1])
-    recorder.end_entry()
-    recorder.end_entry()
-    log = recorder.log()
-    assert log.weights.ravel().tolist() == [1, 2, 3]
-    taken = log.take([0, 2])
-    assert taken.weights[:, :, 0].tolist() == [[1, 2], [1, 3]]
-    assert taken.entries.tolist() == [[0, 0], [0, 1]]

@@ -2,17 +2,12 @@
 
 import numpy as np
 import pytest
-import torch
 from sklearn.base import clone
 
-import skim._training._stopping
 from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
-from skim._nets import Adam, AutoencoderShape, Run
-from skim._training._stopping import CRITERIA, BestOfEach, checked_epochs
-from skim._training._train import History
+from skim._training._stopping import CRITERIA, checked_epochs
 from skim.metrics import loss_entropy, separation
-from skim.networks import VAEConfig
-from skim.schedules import ALTBISchedule, BestEpochSchedule, ODIMSchedule
+from skim.schedules import ALTBISchedule
 
 
 def test_without_a_criterion_the_last_state_counts(table):
@@ -94,13 +89,6 @@ def test_the_run_may_end_earlier_where_rows_are_few(n_rows, params, first):
     assert ALTBISchedule(**params).earliest_end(n_rows) == first
 
 
-@pytest.mark.parametrize("n_snapshots", [1, 2, 5])
-def test_no_more_snapshots_than_asked_for(table, n_snapshots):
-    schedule = ALTBISchedule(min_epochs=1, n_snapshots=n_snapshots, burn_in=0.0)
-    detector = ALTBIDetector(epochs=30, schedule=schedule, random_state=0).fit(table)
-    assert len(detector.snapshot_epochs_) == min(n_snapshots, detector.best_epoch_)
-
-
 @pytest.mark.parametrize(
     ("stopping", "of_losses"),
     [("entropy", lambda losses: -loss_entropy(losses)), ("separation", separation)],
@@ -119,89 +107,8 @@ def test_the_criterion_is_that_of_the_losses_of_rows(table, stopping, of_losses)
     assert detector.history_["criterion"][0] == pytest.approx(expected, rel=1e-4)
 
 
-def test_checked_epochs_get_sparser():
-    epochs = checked_epochs(300)
-    assert epochs[:20] == list(range(1, 21))
-    assert np.diff(epochs).max() <= 30
-    assert 40 < len(epochs) < 60
-    assert checked_epochs(50) == [epoch for epoch in epochs if epoch <= 50]
-    assert checked_epochs(1) == [1]
-
-
 def test_unknown_criteria_and_too_few_rows_are_refused(quick, table):
     with pytest.raises(ValueError, match="'stopping' parameter"):
         quick(stopping="patience").fit(table)
     with pytest.raises(ValueError, match="at least four rows, got 3"):
         quick(stopping="cohesion").fit(np.eye(3))
-
-
-# The best check of each member -----------------------------------------------------
-
-
-def test_each_member_is_kept_at_its_own_best(monkeypatch):
-    shape = AutoencoderShape(2, 3, "tanh")
-    generator = torch.Generator().manual_seed(0)
-    weights = shape.weights.draw(2, generator)
-    X = torch.rand(20, 2, generator=generator)
-    run = Run(shape, weights, Adam(weights, learning_rate=0.01), X, generator)
-    best = BestOfEach(run, BestEpochSchedule(), "entropy", history := History("run", 3))
-    judged = np.array([[1.0, 5.0], [3.0, 2.0], [3.0, 4.0]])
-    monkeypatch.setattr(best.monitor, "judge", lambda run, losses: judged)
-    states = []
-    for epoch in range(1, 4):
-        losses = run.update(5)
-        states.append(run.state()[0])
-        best.check(run, epoch, losses)
-    snapshots = best.finish(run)
-    assert snapshots.entries.tolist() == [[1, 0]]  # the first of equal ones
-    np.testing.assert_array_equal(snapshots.weights[0], [states[1][0], states[0][1]])
-    assert history.columns()["criterion"].tolist() == [3.0, 2.5, 3.5]
-
-
-def odim(patience_updates=20, **params):
-    return ODIMDetector(
-        schedule=ODIMSchedule(patience_updates=patience_updates)
-    ).set_params(**{"epochs": 20, "n_estimators": 3} | params)
-
-
-DETECTORS = [
-    odim(n_estimators=6, patience_updates=15, epochs=60),
-    odim(network=VAEConfig(n_importance=3)),
-    odim(n_estimators=1),
-    odim(stopping="entropy"),
-    odim(epochs=5, stopping=None),
-    IMAutoencoderDetector(n_estimators=3, epochs=12),
-    IMAutoencoderDetector(n_estimators=1, epochs=12),
-]
-
-
-@pytest.mark.parametrize("detector", DETECTORS, ids=str)
-def test_checks_judged_together_end_as_if_judged_alone(detector, table, monkeypatch):
-    n_judged = []
-    judge = BestOfEach.judge
-
-    def counted(self, run):
-        n_judged.append(len(self._held))
-        judge(self, run)
-
-    def results():
-        n_judged.clear()
-        fitted = clone(detector).set_params(random_state=0, store_snapshots=True)
-        model = fitted.fit(table[::4]).model_
-        return vars(model.snapshots) | vars(model.log) | model.history
-
-    monkeypatch.setattr(BestOfEach, "judge", counted)
-    together = results()
-    assert max(n_judged) > 1
-    monkeypatch.setattr(skim._training._stopping, "MAX_HELD_BYTES", 0)
-    alone = results()
-    assert max(n_judged) == 1
-    assert alone.keys() == together.keys()
-    for name, expected in alone.items():
-        np.testing.assert_array_equal(together[name], expected, err_msg=name)
-
-
-def test_divergence_among_held_checks_is_noticed(table):
-    schedule = ODIMSchedule(learning_rate=1e30)
-    with pytest.raises(ValueError, match="diverged"):
-        ODIMDetector(schedule=schedule, epochs=20, random_state=0).fit(table)

