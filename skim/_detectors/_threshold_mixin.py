@@ -139,11 +139,9 @@ class ThresholdMixin(OutlierMixin):
             The detector, with its `contamination` and `offset_` changed.
         """
         check_is_fitted(self)
-        validate_parameter_constraints(
-            self._parameter_constraints,
-            {"contamination": contamination},
-            caller_name=type(self).__name__,
-        )
+        constraints = {"contamination": CONTAMINATION} | self._parameter_constraints
+        given = {"contamination": contamination}
+        validate_parameter_constraints(constraints, given, type(self).__name__)
         self._set_offset(contamination)
         self.contamination = contamination
         return self

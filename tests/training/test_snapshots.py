@@ -71,15 +71,6 @@ def test_members_that_have_stopped_keep_their_state(table):
     assert_every_entry_equals_a_shorter_run(detector, table, (1, 3, 8, 20, 40))
 
 
-def test_members_alone_average_to_the_losses_of_all(fitted, table):
-    model = fitted.model_
-    rows = [(slice(None), model.scaler.scale(table))]
-    by_member = model.losses_by_member(rows)
-    assert by_member.shape == (2, 300)
-    assert not np.array_equal(*by_member)
-    np.testing.assert_allclose(by_member.mean(axis=0), model.losses(rows), rtol=1e-10)
-
-
 def test_an_error_says_how_to_get_earlier_scores(quick, fitted, table):
     with pytest.raises(NotFittedError):
         quick(store_snapshots=True).staged_score_samples(table)
