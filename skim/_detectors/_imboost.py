@@ -256,14 +256,14 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training data, outliers included. Missing cells are NaN.
+            As in :meth:`fit`.
 
         oracle : callable
             Called with an array of row numbers; returns the label of each row, missing
             where it has no answer.
 
         labels : array-like of shape (n_samples,), default=None
-            Labels that are known beforehand, as in :meth:`fit`.
+            As in :meth:`fit`.
 
         n_rounds : int, default=5
             Number of times that questions are asked.

@@ -55,14 +55,8 @@ class ThresholdMixin(OutlierMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, outliers included.
-
-        y : Ignored
-            Not used, present for API consistency by convention.
-
-        **params : dict
-            Passed on to `fit`.
+        X, y, **params
+            Passed on to :meth:`fit`.
 
         Returns
         -------
