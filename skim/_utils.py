@@ -3,12 +3,30 @@
 import contextlib
 import math
 import os
+import re
 import uuid
 from dataclasses import dataclass, fields, replace
 from numbers import Integral
+from textwrap import indent
 from typing import Any, Self
 
 import numpy as np
+
+
+def shared_docs(**texts):
+    """Return a decorator that fills in what docstrings of classes have in common.
+
+    A line ``<name>`` stands for the text of that name.
+    """
+
+    def fill(cls):
+        for name, text in texts.items():
+            found = re.search(f"( *)<{name}>", cls.__doc__ or "")  # none with -OO
+            if found:
+                cls.__doc__ = cls.__doc__.replace(found[0], indent(text, found[1]))
+        return cls
+
+    return fill
 
 
 def own_random_state(random_state):

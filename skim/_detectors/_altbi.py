@@ -44,33 +44,15 @@ class ALTBIDetector(BaseDetector):
         features instead of their values. :class:`~skim.networks.VAEConfig` has
         settings such as the scaling of the features.
 
-    schedule : "altbi" or ALTBISchedule, default="altbi"
-        How the networks are trained; :class:`~skim.schedules.ALTBISchedule` has
-        settings such as the learning rate and the truncation.
+    <altbi_parameters>
 
-    stopping : {"entropy", "separation", "cohesion"} or None, default="entropy"
-        Early-stopping criterion. The best epoch is the one at which the losses of a
-        sample of rows are best by this criterion of :mod:`skim.metrics`; None means
-        the last epoch.
-
-    <shared parameters>
+    <parameters>
 
     Attributes
     ----------
-    history_ : dict of str to ndarray
-        Record of the training run, with one element per epoch: "epoch", "update",
-        "batch_size", the quantiles of the batch's losses "loss_q05", "loss_q25",
-        "loss_q50", "loss_q75" and "loss_q95", and the "criterion" for early stopping,
-        which is evaluated less and less often and NaN otherwise.
-        ``pandas.DataFrame(detector.history_)`` makes it a table.
+    <altbi_attributes>
 
-    best_epoch_ : int
-        The best epoch, or the last one without early stopping.
-
-    snapshot_epochs_ : ndarray of int
-        The epochs, counted from 1, of the snapshots.
-
-    <shared attributes>
+    <attributes>
 
     See Also
     --------

@@ -95,6 +95,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
     }
 
     ema_decay = 0.999  # of the paper
+    _networks = NETWORKS
     model_: FittedModel
 
     # Fitting -------------------------------------------------------------------
@@ -121,7 +122,6 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         Returns
         -------
         self : object
-            The fitted detector.
         """
         n_threads = effective_n_jobs(self.n_jobs)
         with nets.compute():
@@ -195,7 +195,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
 
     def _network(self):
         """Return the settings of the network."""
-        return _resolved(self.network, NETWORKS)
+        return _resolved(self.network, self._networks)
 
     def _new_run(self, network, schedule, rows, views, folds, device):
         """Return a training run on scaled data that is about to start."""
@@ -231,7 +231,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         -------
         self : object
         """
-        for part, choices in (("network", NETWORKS), ("schedule", SCHEDULES)):
+        for part, choices in (("network", self._networks), ("schedule", SCHEDULES)):
             given = params.get(part, getattr(self, part))
             is_nested = any(name.startswith(f"{part}__") for name in params)
             if is_nested and not callable(given):
@@ -467,16 +467,6 @@ def set_fitted(detector, model, rows, checked, n_threads=1):
         detector.feature_names_in_ = checked.feature_names_in_
     elif hasattr(detector, "feature_names_in_"):
         del detector.feature_names_in_
-
-
-def fitted_copy(detector, model, rows, checked):
-    """Return a clone of a detector that is fitted to a model.
-
-    The parameters are as of :func:`set_fitted`.
-    """
-    fitted = clone(detector)
-    set_fitted(fitted, model, rows, checked)
-    return fitted
 
 
 def _check_views(views, schedule, is_clean):

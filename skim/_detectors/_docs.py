@@ -1,7 +1,6 @@
 """What the docstrings of all detectors have in common."""
 
-import re
-from textwrap import indent
+from skim._utils import shared_docs
 
 PARAMETERS = """ema_steps : int, default=0
     Number of updates of the warm-up of :class:`EMAWarmStart`; 0 disables it. The
@@ -44,16 +43,16 @@ training_scores_ : ndarray of shape (n_samples,)
     `training_rows_` if there are more than a million.
 
 held_out_scores_ : ndarray of shape (n_samples,) or None
-    With ``contamination=0``, scores of the training data by members that have not
-    seen it; None otherwise.
+    With ``contamination=0``, estimates of what the training data would score had no
+    member seen it, which set the threshold; None otherwise.
 
 training_rows_ : ndarray of shape (n_sampled,) or None
     If there are more than a million rows, a random sample of 200,000 trains the
     networks and sets the threshold; all rows set the scaling. These are the
     sampled indices, in the order of `training_scores_`. None for smaller tables.
 
-weights_ : ndarray of shape (n_snapshots, n_estimators, n_weights)
-    Weights of the snapshots.
+weights_ : ndarray of shape (n_snapshots, n_members, n_weights)
+    Weights of the snapshots of all members, of both views if there are two.
 
 typical_contributions_ : ndarray of shape (n_features,)
     Mean contributions of the features in a sample of the training data.
@@ -71,13 +70,31 @@ feature_names_in_ : ndarray of shape (`n_features_in_`,)
     Names of features seen during `fit`. Defined only when `X` has
     feature names that are all strings."""
 
+ALTBI_PARAMETERS = """schedule : "altbi" or ALTBISchedule, default="altbi"
+    How the networks are trained; :class:`~skim.schedules.ALTBISchedule` has
+    settings such as the learning rate and the truncation.
 
-def with_shared_docs(cls):
-    """Fill in what the docstrings of detectors have in common."""
-    doc = cls.__doc__
-    if doc is not None:  # as it is with python -OO
-        for name, text in (("parameters", PARAMETERS), ("attributes", ATTRIBUTES)):
-            (margin,) = re.findall(f"( *)<shared {name}>", doc)
-            doc = doc.replace(f"{margin}<shared {name}>", indent(text, margin))
-    cls.__doc__ = doc
-    return cls
+stopping : {"entropy", "separation", "cohesion"} or None, default="entropy"
+    Early-stopping criterion. The best epoch is the one at which the losses of a
+    sample of rows are best by this criterion of :mod:`skim.metrics`; None means
+    the last epoch."""
+
+ALTBI_ATTRIBUTES = """history_ : dict of str to ndarray
+    Record of the training run, with one element per epoch: "epoch", "update",
+    "batch_size", the quantiles of the batch's losses "loss_q05", "loss_q25",
+    "loss_q50", "loss_q75" and "loss_q95", and the "criterion" for early stopping,
+    which is evaluated less and less often and NaN otherwise.
+    ``pandas.DataFrame(detector.history_)`` makes it a table.
+
+best_epoch_ : int
+    The best epoch, or the last one without early stopping.
+
+snapshot_epochs_ : ndarray of int
+    The epochs, counted from 1, of the snapshots."""
+
+with_shared_docs = shared_docs(
+    parameters=PARAMETERS,
+    attributes=ATTRIBUTES,
+    altbi_parameters=ALTBI_PARAMETERS,
+    altbi_attributes=ALTBI_ATTRIBUTES,
+)

@@ -45,7 +45,7 @@ class IMAutoencoderDetector(BaseDetector):
         sample of rows are best by this criterion of :mod:`skim.metrics`; None means
         the last epoch.
 
-    <shared parameters>
+    <parameters>
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class IMAutoencoderDetector(BaseDetector):
         "loss_q25", "loss_q50", "loss_q75" and "loss_q95", and the "criterion" for
         early stopping. ``pandas.DataFrame(detector.history_)`` makes it a table.
 
-    <shared attributes>
+    <attributes>
 
     See Also
     --------

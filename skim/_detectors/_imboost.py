@@ -227,7 +227,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         Returns
         -------
         self : object
-            The fitted detector.
         """
         if labels is None and y is not None and looks_partial(y):
             warnings.warn(
@@ -257,14 +256,14 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training data, outliers included. Missing cells are NaN.
+            As in :meth:`fit`.
 
         oracle : callable
             Called with an array of row numbers; returns the label of each row, missing
             where it has no answer.
 
         labels : array-like of shape (n_samples,), default=None
-            Labels that are known beforehand, as in :meth:`fit`.
+            As in :meth:`fit`.
 
         n_rounds : int, default=5
             Number of times that questions are asked.
@@ -528,17 +527,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     def explain(self, X: ArrayLike, **params: Any) -> Any:
         """Split the loss of each row over its features, as the detector does.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to explain.
-
-        **params : dict
-            As in :meth:`ALTBIDetector.explain`.
-
-        Returns
-        -------
-        contributions : ndarray or DataFrame of shape (n_samples, n_features)
+        See :meth:`ALTBIDetector.explain`.
         """
         check_is_fitted(self)
         return self.detector_.explain(X, **params)
@@ -546,17 +535,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     def reasons(self, X: ArrayLike, **params: Any) -> Any:
         """Compare the cells that make rows abnormal with what to expect in them.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to explain.
-
-        **params : dict
-            As in :meth:`ALTBIDetector.reasons`.
-
-        Returns
-        -------
-        reasons : DataFrame
+        See :meth:`ALTBIDetector.reasons`.
         """
         check_is_fitted(self)
         return self.detector_.reasons(X, **params)

@@ -45,37 +45,19 @@ class NetworkDetector(BaseDetector):
         "squash", a cell far from all others of its column adds its distance to the
         loss, which squashing would hide.
 
-    schedule : "altbi" or ALTBISchedule, default="altbi"
-        How the networks are trained; :class:`~skim.schedules.ALTBISchedule` has
-        settings such as the learning rate and the truncation.
+    <altbi_parameters>
 
-    stopping : {"entropy", "separation", "cohesion"} or None, default="entropy"
-        Early-stopping criterion. The best epoch is the one at which the losses of a
-        sample of rows are best by this criterion of :mod:`skim.metrics`; None means
-        the last epoch.
-
-    <shared parameters>
+    <parameters>
 
     Attributes
     ----------
-    history_ : dict of str to ndarray
-        Record of the training run, with one element per epoch: "epoch", "update",
-        "batch_size", the quantiles of the batch's losses "loss_q05", "loss_q25",
-        "loss_q50", "loss_q75" and "loss_q95", and the "criterion" for early stopping,
-        which is evaluated less and less often and NaN otherwise.
-        ``pandas.DataFrame(detector.history_)`` makes it a table.
-
-    best_epoch_ : int
-        The best epoch, or the last one without early stopping.
-
-    snapshot_epochs_ : ndarray of int
-        The epochs, counted from 1, of the snapshots.
+    <altbi_attributes>
 
     explained_by_ : {"feature_losses", "gradients"}
         Where the contributions of features come from: the module's own
         `feature_losses`, or integrated gradients.
 
-    <shared attributes>
+    <attributes>
 
     See Also
     --------
@@ -130,6 +112,8 @@ class NetworkDetector(BaseDetector):
         "network": [StrOptions({"flow", "autoencoder", "vae"}), callable],
         "scaling": [StrOptions({"squash", "minmax"})],
     }
+
+    _networks: dict = {}  # names are those of modules
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ class ODIMDetector(BaseDetector):
         best by this criterion of :mod:`skim.metrics`: those of the latest batch for
         "separation", and of a sample of rows otherwise. None means the last check.
 
-    <shared parameters>
+    <parameters>
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class ODIMDetector(BaseDetector):
         over the members still being trained.
         ``pandas.DataFrame(detector.history_)`` makes it a table.
 
-    <shared attributes>
+    <attributes>
 
     See Also
     --------

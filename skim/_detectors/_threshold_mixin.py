@@ -55,14 +55,8 @@ class ThresholdMixin(OutlierMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, outliers included.
-
-        y : Ignored
-            Not used, present for API consistency by convention.
-
-        **params : dict
-            Passed on to `fit`.
+        X, y, **params
+            Passed on to :meth:`fit`.
 
         Returns
         -------
@@ -139,11 +133,9 @@ class ThresholdMixin(OutlierMixin):
             The detector, with its `contamination` and `offset_` changed.
         """
         check_is_fitted(self)
-        validate_parameter_constraints(
-            self._parameter_constraints,
-            {"contamination": contamination},
-            caller_name=type(self).__name__,
-        )
+        constraints = {"contamination": CONTAMINATION} | self._parameter_constraints
+        given = {"contamination": contamination}
+        validate_parameter_constraints(constraints, given, type(self).__name__)
         self._set_offset(contamination)
         self.contamination = contamination
         return self

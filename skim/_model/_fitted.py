@@ -73,15 +73,6 @@ class FittedModel:
         means = totals / (n_snapshots * np.array(self.views)[:, None])
         return sum(w * own for w, own in zip(self.view_weights, means, strict=True))
 
-    def losses_by_member(self, rows, *, n_threads=1):
-        """Return the losses of rows under each member alone, of shape (M, n)."""
-        found = []
-        for _, part in rows:
-            by_snapshot = self.by_snapshot(part.values, n_threads)
-            own = sum(by_snapshot, np.zeros(())) / len(self.snapshots.weights)
-            found.append([self.completed(losses, part) for losses in own])
-        return np.concatenate(found, axis=1)
-
     def held_out_losses(self, rows):
         """Return the losses of training rows as if no member had seen them.
 

@@ -13,16 +13,9 @@ USUAL = "{column} {value} (expected {expected})"
 
 
 class Reason(NamedTuple):
-    """A cell that makes its row strange.
+    """A cell that makes its row strange."""
 
-    Attributes
-    ----------
-    kind : str
-        As in :meth:`skim.TableDetector.reasons`.
-    column, value, expected : str
-    """
-
-    kind: str
+    kind: str  # as in `TableDetector.reasons`
     column: str
     value: str
     expected: str
@@ -32,21 +25,11 @@ class Reason(NamedTuple):
 
 
 class RowReasons(NamedTuple):
-    """Why a row is strange.
+    """Why a row is strange."""
 
-    Attributes
-    ----------
-    cells : list of Reason
-        The most important one first.
-    like : str
-        Which label the row owes its verdict to; empty if it does not owe it to any.
-    cause : str
-        What it has in common with other rows, as in :func:`skim.tables.list_causes`.
-    """
-
-    cells: list[Reason]
-    like: str = ""
-    cause: str = ""
+    cells: list[Reason]  # the most important one first
+    like: str = ""  # which label the row owes its verdict to, if to any
+    cause: str = ""  # what it has in common with other rows, as in `list_causes`
 
     def __str__(self):
         texts = [self.like] * bool(self.like) + [str(cell) for cell in self.cells]
@@ -54,22 +37,10 @@ class RowReasons(NamedTuple):
 
 
 def deciding_labels(detector, X, losses, name):
-    """Name the label that changed the verdict on each row.
+    """Name the label that changed the verdict on each row, if one did.
 
-    Parameters
-    ----------
-    detector : object
-        A fitted detector, which need not know any labels.
-    X : ndarray of shape (n_rows, n_features)
-    losses : ndarray of shape (n_rows,)
-        The negated scores of the rows.
-    name : callable
-        Returns what to call a row of the training data, by its index.
-
-    Returns
-    -------
-    texts : list of str
-        Empty for rows on which the verdict would be the same without labels.
+    The losses are the negated scores of `X`; `name` returns what to call a row of the
+    training data, by its index.
     """
     texts = [""] * len(losses)
     if not len(getattr(detector, "label_rows_", ())):

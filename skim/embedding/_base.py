@@ -21,7 +21,29 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from skim import _nets as nets
+from skim._utils import shared_docs
 from skim.embedding._checkpoints import checkpoint_files, written_files
+
+PARAMETERS = """keep_weights : bool, default=False
+    Whether pickles contain the checkpoint. If False, they are small, and the
+    checkpoint must be available where they are loaded.
+
+device : str, default="auto"
+    Any device of torch, or "auto" for a GPU if there is one.
+
+n_jobs : int, default=None
+    Number of threads. None uses the default of torch, -1 all processors.
+
+verbose : int, default=0
+    Whether to show a progress bar on standard error."""
+
+ATTRIBUTES = """device_ : str
+    The device that was used.
+
+checkpoint_files_ : dict of str to ndarray or None
+    Content of the checkpoint, with `keep_weights`."""
+
+with_shared_docs = shared_docs(parameters=PARAMETERS, attributes=ATTRIBUTES)
 
 # Random states, warning filters and log levels are global: only one thread at a time
 # can change and restore them.
@@ -67,7 +89,6 @@ class PretrainedEmbedder(
         Returns
         -------
         self : object
-            Fitted embedder.
         """
         self._check_input(X)
         return self._fit_network([self._blank])

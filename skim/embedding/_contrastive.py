@@ -128,15 +128,15 @@ class ContrastiveEmbedder(
         Returns
         -------
         self : object
-            Fitted embedder.
         """
         rows = self._validate(X, reset=True, ensure_min_samples=2)
         # Centred, and of about unit variance.
-        self._scaler = InputScaler("squash", centred=True, factor=3.0).fit(rows)
+        scaler = InputScaler("squash", centred=True, factor=3.0).fit(rows)
         seed = own_random_state(self.random_state).randint(2**31 - 1)
         layers, losses = nets.train_encoder(
-            self._scaler.transform(rows), self.n_components, self.n_updates, seed
+            scaler.transform(rows), self.n_components, self.n_updates, seed
         )
+        self._scaler = scaler
         self.coefs_ = [weight for weight, _ in layers]
         self.intercepts_ = [bias for _, bias in layers]
         self.loss_curve_ = np.array(losses)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from skim import _nets as nets
 from skim._utils import own_random_state
-from skim.embedding._base import PretrainedEmbedder
+from skim.embedding._base import PretrainedEmbedder, with_shared_docs
 from skim.embedding._tabpfn_model import ContextModel, find_regressor
 
 # What TabPFN was made for.
@@ -24,6 +24,7 @@ MIN_VARIATION = 0.01
 LARGE = 1e15
 
 
+@with_shared_docs
 class TabPFNEmbedder(PretrainedEmbedder):
     """Embed the rows of a table with TabPFN.
 
@@ -63,22 +64,11 @@ class TabPFNEmbedder(PretrainedEmbedder):
     batch_size : int, default=256
         Number of rows that are embedded at a time.
 
-    keep_weights : bool, default=False
-        Whether pickles contain the checkpoint. If False, they are small, and the
-        checkpoint must be available where they are loaded.
-
     random_state : int, RandomState instance or None, default=None
         Controls the context and the randomness of TabPFN. Pass an int for
         reproducible results across multiple function calls.
 
-    device : str, default="auto"
-        Any device of torch, or "auto" for a GPU if there is one.
-
-    n_jobs : int, default=None
-        Number of threads. None uses the default of torch, -1 all processors.
-
-    verbose : int, default=0
-        Whether to show a progress bar on standard error.
+    <parameters>
 
     Attributes
     ----------
@@ -88,11 +78,7 @@ class TabPFNEmbedder(PretrainedEmbedder):
     context_ : ndarray of shape (n_context, n_features)
         The rows that TabPFN sees with their target.
 
-    checkpoint_files_ : dict of str to ndarray or None
-        Content of the checkpoint, with `keep_weights`.
-
-    device_ : str
-        The device that was used.
+    <attributes>
 
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -172,7 +158,6 @@ class TabPFNEmbedder(PretrainedEmbedder):
         Returns
         -------
         self : object
-            Fitted embedder.
         """
         least = {"ensure_min_samples": 2, "ensure_min_features": 2}
         rows = self._check_input(X, reset=True, **least)

@@ -12,10 +12,11 @@ from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skim import _nets as nets
-from skim.embedding._base import PretrainedEmbedder
+from skim.embedding._base import PretrainedEmbedder, with_shared_docs
 from skim.embedding._checkpoints import find_checkpoint, load_transformer
 
 
+@with_shared_docs
 class TextEmbedder(PretrainedEmbedder):
     """Embed texts with a pretrained transformer.
 
@@ -48,26 +49,11 @@ class TextEmbedder(PretrainedEmbedder):
         Number of texts that are embedded at a time. Texts of similar length share a
         batch.
 
-    keep_weights : bool, default=False
-        Whether pickles contain the checkpoint. If False, they are small, and the
-        checkpoint must be available where they are loaded.
-
-    device : str, default="auto"
-        Any device of torch, or "auto" for a GPU if there is one.
-
-    n_jobs : int, default=None
-        Number of threads. None uses the default of torch, -1 all processors.
-
-    verbose : int, default=0
-        Whether to show a progress bar on standard error.
+    <parameters>
 
     Attributes
     ----------
-    device_ : str
-        The device that was used.
-
-    checkpoint_files_ : dict of str to ndarray or None
-        Content of the checkpoint, with `keep_weights`.
+    <attributes>
 
     See Also
     --------

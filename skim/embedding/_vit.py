@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skim import _nets as nets
-from skim.embedding._base import PretrainedEmbedder
+from skim.embedding._base import PretrainedEmbedder, with_shared_docs
 from skim.embedding._checkpoints import find_checkpoint, load_transformer
 from skim.embedding._images import as_images, read_image, resize_and_normalise
 
@@ -24,6 +24,7 @@ _SPECIAL_TOKENS = ("cls_token", "class_embedding", "distillation_token")
 _REGISTERS = "register_tokens"
 
 
+@with_shared_docs
 class ViTEmbedder(PretrainedEmbedder):
     """Embed images with a pretrained vision transformer.
 
@@ -61,27 +62,11 @@ class ViTEmbedder(PretrainedEmbedder):
     batch_size : int, default=32
         Number of images that are read and embedded at a time.
 
-    keep_weights : bool, default=False
-        Whether pickles contain the checkpoint. If False, they are small, and the
-        checkpoint must be available where they are loaded. A torch module is always
-        part of the pickle.
-
-    device : str, default="auto"
-        Any device of torch, or "auto" for a GPU if there is one.
-
-    n_jobs : int, default=None
-        Number of threads. None uses the default of torch, -1 all processors.
-
-    verbose : int, default=0
-        Whether to show a progress bar on standard error.
+    <parameters>
 
     Attributes
     ----------
-    device_ : str
-        The device that was used.
-
-    checkpoint_files_ : dict of str to ndarray or None
-        Content of the checkpoint, with `keep_weights`.
+    <attributes>
 
     See Also
     --------

@@ -2,9 +2,8 @@
 
 from skim.inspection._explanation_display import ExplanationDisplay
 from skim.inspection._histogram_display import LossHistogramDisplay
-from skim.inspection._trajectory import Trajectory, trajectory
+from skim.inspection._trajectory import IMWindow, Trajectory, im_window, trajectory
 from skim.inspection._trajectory_display import IMTrajectoryDisplay
-from skim.inspection._window import IMWindow, im_window
 
 __all__ = [
     "ExplanationDisplay",

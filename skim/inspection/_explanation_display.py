@@ -73,8 +73,7 @@ class ExplanationDisplay:
         row: int,
         *,
         feature_names: Sequence[str] | None = None,
-        n_features: int = 10,
-        ax: Axes | None = None,
+        **params: Any,
     ) -> Self:
         """Explain a row and plot the contributions.
 
@@ -93,11 +92,8 @@ class ExplanationDisplay:
         feature_names : sequence of str, default=None
             Names to show. By default, those seen during `fit`, or x0, x1 and so on.
 
-        n_features : int, default=10
-            Number of features to show: those with the largest contributions.
-
-        ax : Axes, default=None
-            Axes to plot on. By default, a new figure is created.
+        **params : dict
+            Passed on to :meth:`plot`.
 
         Returns
         -------
@@ -120,7 +116,7 @@ class ExplanationDisplay:
                 f"{len(contributions)} features."
             )
         display = cls(contributions, feature_names, np.asarray(X)[0])
-        return display.plot(n_features=n_features, ax=ax)
+        return display.plot(**params)
 
     def plot(self, *, n_features: int = 10, ax: Axes | None = None) -> Self:
         """Plot the contributions.

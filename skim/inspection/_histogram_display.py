@@ -71,9 +71,7 @@ class LossHistogramDisplay:
         estimator: Any,
         X: ArrayLike,
         y: ArrayLike | None = None,
-        *,
-        bins: int = 50,
-        ax: Axes | None = None,
+        **params: Any,
     ) -> Self:
         """Score rows and plot the histogram of their losses.
 
@@ -89,11 +87,8 @@ class LossHistogramDisplay:
         y : array-like of shape (n_samples,), default=None
             Labels: 0 for inliers and 1 for outliers, or +1 and -1.
 
-        bins : int, default=50
-            Number of bins.
-
-        ax : Axes, default=None
-            Axes to plot on. By default, a new figure is created.
+        **params : dict
+            Passed on to :meth:`plot`.
 
         Returns
         -------
@@ -102,7 +97,7 @@ class LossHistogramDisplay:
         scores = estimator.score_samples(X)
         is_outlier = None if y is None else outlier_mask(y, len(scores))
         detector = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-        return cls(-scores, -detector.offset_, is_outlier).plot(bins=bins, ax=ax)
+        return cls(-scores, -detector.offset_, is_outlier).plot(**params)
 
     def plot(self, *, bins: int = 50, ax: Axes | None = None) -> Self:
         """Plot the histogram.

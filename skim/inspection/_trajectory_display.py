@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from numpy.typing import ArrayLike
 
 from skim.inspection._drawing import ALL, INLIER, OUTLIER, SHADE, new_axes, tidy
-from skim.inspection._trajectory import Trajectory, trajectory
-from skim.inspection._window import check_threshold, im_window
+from skim.inspection._trajectory import Trajectory, im_window, trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,9 +63,7 @@ class IMTrajectoryDisplay:
         estimator: Any,
         X: ArrayLike,
         y: ArrayLike | None = None,
-        *,
-        threshold: float = 0.9,
-        axes: Sequence[Axes] | None = None,
+        **params: Any,
     ) -> Self:
         """Fit a clone of a detector and plot the losses during training.
 
@@ -81,20 +78,14 @@ class IMTrajectoryDisplay:
         y : array-like of shape (n_samples,), default=None
             Labels: 0 for inliers and 1 for outliers, or +1 and -1.
 
-        threshold : float, default=0.9
-            Smallest AUROC inside the window.
-
-        axes : sequence of Axes, default=None
-            Two axes to plot on, or three with labels. By default, a new figure is
-            created.
+        **params : dict
+            Passed on to :meth:`plot`.
 
         Returns
         -------
         display : IMTrajectoryDisplay
         """
-        check_threshold(threshold)
-        display = cls(trajectory(estimator, X, y))
-        return display.plot(threshold=threshold, axes=axes)
+        return cls(trajectory(estimator, X, y)).plot(**params)
 
     def plot(
         self, *, threshold: float = 0.9, axes: Sequence[Axes] | None = None
@@ -114,7 +105,6 @@ class IMTrajectoryDisplay:
         -------
         display : IMTrajectoryDisplay
         """
-        check_threshold(threshold)
         drawings = [self._draw_losses, self._draw_separation]
         if self.trajectory.auroc is not None:
             window = im_window(self.trajectory.auroc, threshold)

@@ -51,16 +51,8 @@ def outlier_average_precision_score(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels: 0/1 with outliers as 1, or +1/-1 with outliers as -1. The convention is
-        inferred from the values.
-
-    y_score : array-like of shape (n_samples,)
-        Scores from `decision_function` or `score_samples`: the lower, the more
-        abnormal.
-
-    sample_weight : array-like of shape (n_samples,), default=None
-        Sample weights.
+    y_true, y_score, sample_weight
+        As in :func:`outlier_roc_auc_score`.
 
     Returns
     -------

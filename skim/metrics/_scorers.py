@@ -23,13 +23,12 @@ SEED = 0
 
 
 class OutlierScorer:
-    """A scorer that judges the scores of rows by labels of either convention."""
+    """A scorer that judges the scores of rows, by labels if it needs them."""
 
-    needs_labels = True
-
-    def __init__(self, name, judge):
+    def __init__(self, name, judge, needs_labels=True):
         self.name = name
         self.judge = judge
+        self.needs_labels = needs_labels
 
     def __call__(self, estimator, X, y=None, **params):
         """Judge an estimator by data and, if they are needed, by labels."""
@@ -50,16 +49,6 @@ class OutlierScorer:
 
     def _accept_sample_weight(self):  # asked by scikit-learn's searches
         return False
-
-
-class LossScorer(OutlierScorer):
-    """A scorer that judges the losses, the negated scores; labels are ignored."""
-
-    needs_labels = False
-
-    def of_scores(self, scores, y=None, **params):
-        """Judge the scores of rows."""
-        return float(self.judge(-scores))
 
 
 class CohesionScorer:
@@ -105,22 +94,22 @@ def refuse_pyod(estimator):
         )
 
 
-def _separation(losses):
-    return separation(thinned(losses))
+def _separation(y, scores, **params):
+    return separation(thinned(-scores))
 
 
-def _neg_loss_entropy(losses):
-    return -loss_entropy(losses)
+def _neg_loss_entropy(y, scores, **params):
+    return -loss_entropy(-scores)
 
 
-_SCORERS: dict[str, Callable] = {
-    "gradient_cohesion": CohesionScorer(),
-    "loss_separation": LossScorer("loss_separation", _separation),
-    "neg_loss_entropy": LossScorer("neg_loss_entropy", _neg_loss_entropy),
-    "outlier_average_precision": OutlierScorer(
-        "outlier_average_precision", outlier_average_precision_score
-    ),
-    "outlier_roc_auc": OutlierScorer("outlier_roc_auc", outlier_roc_auc_score),
+_SCORERS: dict[str, Callable] = {"gradient_cohesion": CohesionScorer()} | {
+    scorer.name: scorer
+    for scorer in (
+        OutlierScorer("loss_separation", _separation, needs_labels=False),
+        OutlierScorer("neg_loss_entropy", _neg_loss_entropy, needs_labels=False),
+        OutlierScorer("outlier_average_precision", outlier_average_precision_score),
+        OutlierScorer("outlier_roc_auc", outlier_roc_auc_score),
+    )
 }
 
 

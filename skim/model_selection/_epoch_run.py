@@ -12,8 +12,8 @@ from skim import _nets as nets
 from skim._detectors._base import (
     BaseDetector,
     DivergedError,
-    fitted_copy,
     scaled_table,
+    set_fitted,
 )
 
 
@@ -133,7 +133,8 @@ class EpochRun:
             model = self.run_.model_.at(detector.epochs)
             if not detector.store_snapshots:
                 model = replace(model, log=None, log_ranges=None)
-            detector = fitted_copy(detector, model, rows, self.run_)
+            detector = clone(detector)
+            set_fitted(detector, model, rows, self.run_)
         if not isinstance(self.models[place], Pipeline):
             return detector
         name = self.models[place].steps[-1][0]

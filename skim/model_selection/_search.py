@@ -10,12 +10,44 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import _num_samples
 
 from skim._utils import outlier_mask
 from skim.metrics import get_scorer, get_scorer_names
 from skim.model_selection._epoch_run import EpochRun, detector_of
 
 DEFAULT_SCORING = "neg_loss_entropy"
+
+
+class InSampleSplit:
+    """The split that trains on all rows and scores all of them.
+
+    This is how outliers are found in a given table: the training rows are the rows of
+    interest. Use it as the `cv` of a search with a scorer that needs no labels, or to
+    evaluate as benchmarks of outlier detection do.
+
+    See Also
+    --------
+    sklearn.model_selection.StratifiedKFold : Folds that spread the outliers evenly.
+
+    Examples
+    --------
+    >>> from skim.model_selection import InSampleSplit
+    >>> list(InSampleSplit().split([[1.0], [2.0]]))
+    [(array([0, 1]), array([0, 1]))]
+    """
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        """Return the number of splits, 1."""
+        return 1
+
+    def split(self, X, y=None, groups=None):
+        """Generate the indices of all rows, twice."""
+        rows = np.arange(_num_samples(X))
+        yield rows, rows.copy()
 
 
 class EpochSearchCV(GridSearchCV):
@@ -243,15 +275,14 @@ class EpochSearchCV(GridSearchCV):
             return_train_score=self.return_train_score,
         ).fit(np.arange(1 + max(part.max() for split in splits for part in split)))
         for kind in ("fit", "score"):
-            found = [_time(records[place], kind) for place in order]
+            found = [
+                0.0 if isinstance(record, Exception) else record[f"{kind}_time"]
+                for record in map(records.get, order)
+            ]
             times = np.reshape(found, (n_candidates, -1))
             search.cv_results_[f"mean_{kind}_time"] = times.mean(axis=1)
             search.cv_results_[f"std_{kind}_time"] = times.std(axis=1)
         return search
-
-
-def _time(record, kind):
-    return 0.0 if isinstance(record, Exception) else record[f"{kind}_time"]
 
 
 def _train_and_score(estimator, candidates, X, y, split, scoring, train_scores):

@@ -88,7 +88,6 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
         Returns
         -------
         self : object
-            The fitted estimator.
         """
         # A failed fit must not leave the estimator fitted.
         self.__dict__.pop("offset_", None)

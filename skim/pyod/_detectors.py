@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,9 +12,6 @@ from pyod.models.base import BaseDetector
 from sklearn.utils.validation import check_is_fitted
 
 from skim import ALTBIDetector, IMAutoencoderDetector, NetworkDetector, ODIMDetector
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FITTED = ("detector_", "decision_scores_", "labels_", "threshold_")
 
@@ -125,7 +122,6 @@ class PyODIMDetector(BaseDetector):
         Returns
         -------
         detector : object
-            An unfitted detector of this class.
         """
         return cls._like(cls._detector_class.paper(**params), contamination)
 
@@ -149,7 +145,6 @@ class PyODIMDetector(BaseDetector):
         Returns
         -------
         self : object
-            The fitted detector.
         """
         params = self.get_params(deep=False)
         # A failed fit must not leave the detector fitted.
@@ -200,31 +195,13 @@ class PyODIMDetector(BaseDetector):
         check_is_fitted(self, FITTED)
         return -self.detector_.score_samples(X)
 
-    def explain(
-        self, X: ArrayLike, *, relative: bool = False, as_frame: bool = False
-    ) -> NDArray[np.float64] | pd.DataFrame:
-        """Split each row's score over its features.
+    def explain(self, X: ArrayLike, **params: Any) -> Any:
+        """Split ``decision_function(X)`` over the features.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to explain.
-
-        relative : bool, default=False
-            Whether to subtract what each feature contributes in a typical row of
-            the training data.
-
-        as_frame : bool, default=False
-            Whether to return a pandas DataFrame.
-
-        Returns
-        -------
-        contributions : ndarray or DataFrame of shape (n_samples, n_features)
-            What each feature adds to ``decision_function(X)``; see
-            :meth:`skim.ALTBIDetector.explain`.
+        See :meth:`skim.ALTBIDetector.explain`.
         """
         check_is_fitted(self, FITTED)
-        return self.detector_.explain(X, relative=relative, as_frame=as_frame)
+        return self.detector_.explain(X, **params)
 
     @property
     def n_features_in_(self) -> int:
@@ -280,19 +257,7 @@ class IMAutoencoder(PyODIMDetector, of=IMAutoencoderDetector):
     def theorem(cls, *, contamination: float | Any = 0.1, **params: Any) -> Self:
         """Make a detector in the setting of the theorem.
 
-        Parameters
-        ----------
-        contamination : float or PyThresh object, default=0.1
-            As in the constructor.
-
-        **params : dict
-            Parameters that override these settings.
-
-        Returns
-        -------
-        detector : object
-            An unfitted detector of this class. See
-            :meth:`skim.IMAutoencoderDetector.theorem` on its learning rate.
+        See :meth:`skim.IMAutoencoderDetector.theorem`.
         """
         return cls._like(cls._detector_class.theorem(**params), contamination)
 
