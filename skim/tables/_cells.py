@@ -29,7 +29,7 @@ ODDS = {
     "order": 100.0,
     "conflict": 30.0,
 }
-SIMILAR = 75.0  # of 100: how alike a misspelling and its level are
+LONG = 8  # characters of a level that may have two letters wrong instead of one
 MANY_TIMES = 10  # as frequent as its misspellings is the level that is meant
 MIN_LETTERS = 4  # of a level that can be told from a misspelling
 MAX_RARE_LEVELS = 2_000  # that are compared with the frequent ones
@@ -88,6 +88,12 @@ class Tail:
         scale = float(np.clip(scale, limits.tiny, limits.max))
         step_size = max(n // 2000, 1)  # ranks need not be exact
         return cls(values[::step_size], float(start), scale, index, float(log_share))
+
+    @property
+    def usual(self):
+        """The largest value that is not in the tail."""
+        n_usual = np.searchsorted(self.values, self.start, "right")
+        return float(self.values[max(n_usual, 1) - 1])
 
     def surprise(self, values):
         """Return the negative logarithm of the share of values beyond these."""
@@ -338,10 +344,12 @@ def _meaning(level, frequent):
             return other
     if sum(map(str.isalpha, level)) < MIN_LETTERS:
         return None
-    from rapidfuzz import fuzz, process
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
 
+    n_wrong = 2 if len(level) >= LONG else 1
     alike = process.extract(
-        level, frequent, scorer=fuzz.ratio, score_cutoff=SIMILAR, limit=5
+        level, frequent, scorer=OSA.distance, score_cutoff=n_wrong, limit=5
     )
     digits = [c for c in level if c.isdigit()]
     for other, _, _ in alike:
