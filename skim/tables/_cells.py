@@ -93,7 +93,7 @@ class Tail:
     def usual(self):
         """The largest value that is not in the tail."""
         n_usual = np.searchsorted(self.values, self.start, "right")
-        return float(self.values[max(n_usual, 1) - 1])
+        return float(self.values[max(int(n_usual), 1) - 1])
 
     def surprise(self, values):
         """Return the negative logarithm of the share of values beyond these."""
