@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 WORDS = {
     "sign": "{column}: the sign of {value}",
     "code": "{column} {value}, a code for a missing value",
@@ -14,6 +16,7 @@ WORDS = {
     "context": "{column} unlike that of similar rows",
     "combination": "an unusual combination of {column}",
 }
+DATE = re.compile(r"\d+([-/.])\d+\1\d+|\d\d:\d\d$")
 
 
 def list_causes(reasons):
@@ -48,6 +51,7 @@ def list_causes(reasons):
 def _cause(line):
     if line.kind in ("high", "low"):
         low, _, high = line.expected.partition(" to ")
-        bound = f"above {high or low}" if line.kind == "high" else f"below {low}"
+        above, below = ("after", "before") if DATE.match(low) else ("above", "below")
+        bound = f"{above} {high or low}" if line.kind == "high" else f"{below} {low}"
         return f"{line.column} {bound}"
     return WORDS[line.kind].format(**line._asdict())

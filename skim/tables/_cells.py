@@ -92,6 +92,12 @@ class Tail:
         step_size = max(n // 2000, 1)  # ranks need not be exact
         return cls(values[::step_size], float(start), scale, index, float(log_share))
 
+    @property
+    def usual(self):
+        """The largest value that is not in the tail."""
+        n_usual = np.searchsorted(self.values, self.start, "right")
+        return float(self.values[max(int(n_usual), 1) - 1])
+
     def surprise(self, values):
         """Return the negative logarithm of the share of values beyond these."""
         n = len(self.values)
@@ -337,7 +343,8 @@ def _meaning(level, frequent):
     """Return the level among frequent ones that another is a misspelling of.
 
     They have the same words, but for case and separators, or one word of one is that
-    of the other with a letter or two changed, left out, added or swapped.
+    of the other with a letter or two changed, left out, added or swapped, though
+    not the first one: Austin and Tustin are two places.
     """
     from rapidfuzz.distance import OSA
 
@@ -351,6 +358,8 @@ def _meaning(level, frequent):
             return other
         a, b = pairs[0]
         if len(pairs) > 1 or not (a.isalpha() and b.isalpha()):
+            continue
+        if a[0] != b[0] and a[:2] != b[1::-1]:
             continue
         n_letters = min(len(a), len(b))
         limit = 1 + (n_letters >= TWO_TYPOS)

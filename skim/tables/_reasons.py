@@ -86,6 +86,7 @@ class Row:
                 float(excess[j]),
             )
             for j in np.flatnonzero(excess > 0)
+            if kinds[j] != "order" or not excess[self._earlier_than_own(j)] > 0
         ]
 
     def context(self, squares):
@@ -154,19 +155,41 @@ class Row:
                 return shown(cells.meaning(level))
             if kind == "conflict":
                 return self._ruled(name)
-            others = [name for name in cells.names[: N_LEVELS + 2] if name != level]
-            listed = [shown(name) for name in others[: N_LEVELS + 1]]
+            listed = [shown(name) for name in self._usual_levels(cells, level)]
             more = ", …" if len(listed) > N_LEVELS else ""
             return ", ".join(listed[:N_LEVELS]) + more
-        if kind == "unreadable":
-            return "a date" if is_date else "a number"
-        if kind == "order":
-            second = next(b for a, b, _ in self.model.orders if a == name)
-            k = self.model.names.index(second)
-            return f"no later than {second} {self.written(k)}"
         cells = self.model.numbers[name]
-        expected = self._range(j, -cells.lower.start, cells.upper.start)
+        if kind == "unreadable":
+            return "a date" if is_date else self._example(j, cells)
+        if kind == "order":
+            k = self._earlier_than_own(j)
+            return f"no later than {self.model.names[k]} {self.written(k)}"
+        expected = self._range(j, -cells.lower.usual, cells.upper.usual)
         return f"{expected}, or a gap" if kind == "code" else expected
+
+    def _earlier_than_own(self, j):
+        """Return the column whose date should not be before that of column j."""
+        names = self.model.names
+        later = [names.index(b) for a, b, _ in self.model.orders if a == names[j]]
+        return min(later, key=lambda k: np.nan_to_num(self.numbers[k], nan=np.inf))
+
+    def _usual_levels(self, cells, level):
+        """Return levels that are more frequent than a rare one, one more than named."""
+        rarity = cells.surprise.get(level, np.inf)
+        others = [name for name in cells.names[: N_LEVELS + 2] if name != level]
+        usual = [
+            name
+            for name in others
+            if name not in cells.meant and cells.surprise[name] < rarity
+        ]
+        return (usual or others)[: N_LEVELS + 1]
+
+    def _example(self, j, cells):
+        """Say what a number looks like, if it is not only digits."""
+        middle = float(cells.upper.values[len(cells.upper.values) // 2])
+        text = self._range(j, middle, middle)
+        has_unit = any(not c.isdigit() and c not in "-.,e+" for c in text)
+        return f"a number such as {text}" if has_unit else "a number"
 
     def _ruled(self, name):
         """Return the level that another column of the row demands."""
@@ -193,10 +216,25 @@ class Row:
         return low if low == high else f"{low} to {high}"
 
     def _number(self, name, value):
+        encoder = self.model.encoder
         if name not in self.model.dates:
-            return self.model.encoder.describe(name, value)
-        day = int(np.clip(round(value) + DAY_0, 1, datetime.date.max.toordinal()))
-        return datetime.date.fromordinal(day).isoformat()
+            return encoder.describe(name, value)
+        place = encoder.feature_names_in_.tolist().index(name)
+        return date_text(value, encoder.encoders_[place])
+
+
+def date_text(days, encoder):
+    """Write days since 1970 like the dates of a column, in ISO format if unsure."""
+    day = int(np.clip(np.floor(days) + DAY_0, 1, datetime.date.max.toordinal()))
+    minute = min(round(days % 1 * 1440), 1439)
+    moment = datetime.datetime.combine(
+        datetime.date.fromordinal(day), datetime.time(minute // 60, minute % 60)
+    )
+    if encoder.form.get("order") == "time of day":
+        return moment.strftime("%H:%M")
+    time = " %H:%M" if "hour" in encoder.parts else ""
+    written = encoder.form.get("format", "").split(" ")[0]
+    return moment.strftime((written if "%" in written else "%Y-%m-%d") + time)
 
 
 def shown(value):

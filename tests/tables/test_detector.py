@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skim import ALTBIDetector, TableDetector
 from skim.tables import list_causes
+from skim.tables._cells import LevelCells
 
 N_ROWS = 400
 QUICK = ALTBIDetector(n_estimators=2, epochs=5, stopping=None)
@@ -95,6 +97,71 @@ def test_ranges_are_in_the_units_of_the_column(fitted, spoilt):
     low, high = map(float, reason["expected"].split(" to "))
     assert 15 < low < 35
     assert 65 < high < 85
+
+
+@pytest.fixture(scope="module")
+def written():
+    """Return reasons of cells that are written in many ways."""
+    rng = np.random.default_rng(0)
+    minutes = pd.to_timedelta(rng.integers(0, 300 * 1440, N_ROWS), unit="min")
+    moments = pd.Timestamp("2023-01-01") + minutes
+    table = pd.DataFrame(
+        {
+            "day": moments.strftime("%d.%m.%Y"),
+            "moment": (moments + pd.Timedelta(days=1)).strftime("%Y-%m-%d %H:%M:%S"),
+            "time": [f"{hour:02}:30" for hour in rng.integers(8, 12, N_ROWS)],
+            "weight": [f"{x:.1f} kg" for x in rng.normal(60, 5, N_ROWS)],
+            "pay": 100 * rng.integers(300, 800, N_ROWS),
+            "sex": rng.choice(["female", "male"], N_ROWS),
+        }
+    )
+    wrong = {"day": "01.02.1990", "moment": "1990-02-01 12:00:00", "time": "23:50"}
+    wrong |= {"weight": "heavy", "pay": 7, "sex": "unknown"}
+    for row, (column, value) in enumerate(wrong.items()):
+        table.loc[row, column] = value
+    table.loc[6, "sex"] = "mael"
+    detector = TableDetector(QUICK, random_state=0).fit(table)
+    return detector.reasons(table[:6], n_reasons=1).set_index("column")
+
+
+@pytest.mark.parametrize(
+    ("column", "pattern"),
+    [
+        ("day", r"\d\d\.01\.2023 to \d\d\.1[01]\.2023"),
+        ("moment", r"2023-01-\d\d \d\d:\d\d to 2023-10-\d\d \d\d:\d\d"),
+        ("time", "08:30 to 11:30"),
+        ("weight", r"a number such as [56]\d(\.\d)? kg"),
+        ("pay", r"\d+00 to \d+00"),
+        ("sex", "(fe)?male, (fe)?male"),
+    ],
+)
+def test_what_is_expected_is_written_like_the_column(written, column, pattern):
+    assert re.fullmatch(pattern, written.loc[column, "expected"])
+
+
+def test_causes_say_that_dates_are_too_early_or_too_late(written):
+    causes = list_causes(written.reset_index().loc[:2])["cause"].tolist()
+    starts = "day before ", "moment before ", "time after 11:30"
+    assert all(map(str.startswith, causes, starts))
+
+
+@pytest.mark.parametrize(
+    ("level", "meant"),
+    [
+        ("Gremany", "Germany"),
+        ("germany ", "Germany"),
+        ("Enginereing", "Engineering"),
+        ("Westport", None),
+        ("Ohio Dept. of Agriculture", None),
+        ("Genoa", None),
+    ],
+)
+def test_a_misspelling_differs_by_few_letters(level, meant):
+    names = ["Germany", "Engineering", "Leesport", "Florida Dept. of Agriculture"]
+    text = pd.Series([*names * 20, level])
+    cells = LevelCells.of(text, text.isna().to_numpy())
+    assert cells.meaning(level) == meant
+    assert LevelCells.of(text[:-1], np.zeros(80, bool)).meaning(level) == meant
 
 
 def test_few_other_rows_are_flagged(fitted):
@@ -224,3 +291,15 @@ def test_tables_without_rows_or_columns_are_refused(table, match):
 @parametrize_with_checks([TableDetector(QUICK, random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_a_wrong_order_names_the_date_that_is_too_early():
+    table = orders(2)
+    table["paid"] = pd.to_datetime(table["delivered"]) + pd.Timedelta(days=30)
+    table.loc[7, ["ordered", "delivered"]] = "2023-06-20", "2023-06-24"
+    table.loc[7, "paid"] = pd.Timestamp("2023-06-01")
+    table.loc[8, "paid"] = pd.Timestamp("1923-06-01")
+    detector = TableDetector(QUICK, random_state=0).fit(table)
+    reasons = detector.reasons(table.iloc[[7, 8]]).set_index("row")
+    assert set(reasons.loc[7, "expected"]) == {"no later than paid 2023-06-01"}
+    assert reasons.loc[[8], "column"].tolist() == ["paid"]
