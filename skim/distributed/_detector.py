@@ -156,7 +156,7 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         seed = int(own_random_state(self.random_state).randint(2**31 - 1))
         parts = np.ravel(X.to_delayed())
         samples = [
-            delayed(_draw, pure=True)(part, number, seed, self.n_rows)
+            delayed(draw, pure=True)(part, number, seed, self.n_rows)
             for number, part in enumerate(parts)
         ]
         while len(samples) > 1:
@@ -249,24 +249,6 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         """
         return self._lazy("outlier_probability", X, "probability", np.float64)
 
-    def fit_predict(self, X: Any, y: object = None) -> Any:
-        """Fit the detector and label the data.
-
-        Parameters
-        ----------
-        X : dask DataFrame or Array of shape (n_samples, n_features)
-            The data.
-
-        y : Ignored
-            Not used, present for API consistency by convention.
-
-        Returns
-        -------
-        labels : dask Series or Array of shape (n_samples,)
-            +1 for inliers, -1 for outliers.
-        """
-        return self.fit(X, y).predict(X)
-
     def _lazy(self, method, X, name, dtype):
         """Return the lazy result of a method.
 
@@ -295,11 +277,6 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
             meta=pd.Series(np.empty(0, dtype), index=index, name=name),
             enforce_metadata=False,
         )
-
-
-def _draw(part, number, seed, n_rows):
-    pd = import_pandas()
-    return draw(pd.DataFrame(part), number, seed, n_rows)
 
 
 def _score(part, model, method, name, dtype):

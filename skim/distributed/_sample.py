@@ -39,7 +39,7 @@ def draw(part, number, seed, n_rows, below=1.0):
 
     Parameters
     ----------
-    part : DataFrame
+    part : DataFrame or ndarray
     number : int
         Of the part.
     seed : int
@@ -50,7 +50,7 @@ def draw(part, number, seed, n_rows, below=1.0):
     """
     pd = import_pandas()
     keys = np.random.default_rng((seed, number)).random(len(part))
-    part = part.set_axis(
+    part = pd.DataFrame(part).set_axis(
         pd.MultiIndex.from_product([[number], np.arange(len(part))]), axis=0
     )
     few = keys <= below

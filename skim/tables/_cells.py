@@ -11,6 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from skim.tables._text import on_unique
+
 OUTER = 0.01  # share of a column beyond which a tail is extrapolated
 MIN_OUTER = 10  # rows there
 HEAVIEST = 1.0  # tail index: the tail of a power law with infinite mean
@@ -22,6 +24,12 @@ RARE_GAP = 0.01  # and of gaps
 CODES = {s * (10.0**k - 1) for k in range(1, 7) for s in (1, -1)} | {-1.0}
 CODE_DISTANCE = 1.0  # of a code from the other values, in ranges of theirs
 MAX_CODE_SHARE = 0.2
+
+KINDS = (
+    "", "high", "low", "sign", "code", "unreadable", "rare", "misspelling", "missing",
+    "order", "conflict",
+)  # fmt: skip
+KIND = {kind: np.int8(code) for code, kind in enumerate(KINDS)}
 
 # Odds that a cell of such a kind is an error, beside one that is merely rare.
 ODDS = {
@@ -122,8 +130,8 @@ class CellSurprise:
     ----------
     surprise : ndarray of shape (n,)
         0 for missing cells, unless gaps are rare.
-    kind : ndarray of str of shape (n,)
-        "high", "low", "sign", "code", "unreadable", "rare", "misspelling", "missing".
+    kind : ndarray of int of shape (n,)
+        The place of its kind in `KINDS`.
     """
 
     surprise: np.ndarray
@@ -194,7 +202,7 @@ class NumberCells:
         """Return the surprise of cells."""
         n = len(values)
         known = np.isfinite(values)
-        surprise, kind = np.zeros(n), np.full(n, "", dtype=object)
+        surprise, kind = np.zeros(n), np.zeros(n, dtype=np.int8)
         x = values[known]
         low = self.lower.surprise(-x)
         late = np.where(x > self.upper.start, self.leeway, 0)
@@ -202,19 +210,18 @@ class NumberCells:
             np.maximum(x - late, np.minimum(x, self.upper.start))
         )
         surprise[known] = np.maximum(low, high)
-        kind[known] = np.where(high >= low, "high", "low")
+        kind[known] = np.where(high >= low, KIND["high"], KIND["low"])
         if self.rare_sign:
             is_sign = known & (np.sign(values) == self.rare_sign)
             surprise[is_sign] = np.maximum(surprise[is_sign], self.sign)
-            kind[is_sign] = "sign"
+            kind[is_sign] = KIND["sign"]
         for code, found in self.codes.items():
             is_code = values == code
-            surprise[is_code], kind[is_code] = found, "code"
-        is_infinite = np.isinf(values)
-        surprise[is_infinite], kind[is_infinite] = self.unreadable, "unreadable"
-        is_unreadable = np.isnan(values) & ~is_missing
-        surprise[is_unreadable], kind[is_unreadable] = self.unreadable, "unreadable"
-        surprise[is_missing], kind[is_missing] = self.gap, "missing"
+            surprise[is_code], kind[is_code] = found, KIND["code"]
+        is_unreadable = np.isinf(values) | (np.isnan(values) & ~is_missing)
+        surprise[is_unreadable] = self.unreadable
+        kind[is_unreadable] = KIND["unreadable"]
+        surprise[is_missing], kind[is_missing] = self.gap, KIND["missing"]
         return CellSurprise(surprise, kind)
 
 
@@ -273,18 +280,21 @@ class LevelCells:
 
     def judge(self, text, is_missing):
         """Return the surprise of cells."""
-        surprise, kind = np.zeros(len(text)), np.full(len(text), "rare", dtype=object)
-        for level, rows in text[~is_missing].groupby(text, sort=False).indices.items():
-            places = np.flatnonzero(~is_missing)[rows]
-            if level in self.surprise:
-                surprise[places] = self.surprise[level]
-                kind[places] = "misspelling" if level in self.meant else "rare"
-            else:
-                is_misspelt = self.meaning(level) is not None
-                surprise[places] = self.misspelt if is_misspelt else self.new
-                kind[places] = "misspelling" if is_misspelt else "rare"
-        surprise[is_missing], kind[is_missing] = self.gap, "missing"
+        is_misspelt = on_unique(
+            text, lambda levels: [self.meaning(v) is not None for v in levels], False
+        ).astype(bool)
+        new = np.where(is_misspelt, self.misspelt, self.new)
+        seen = on_unique(
+            text, lambda levels: [self.surprise.get(v, np.nan) for v in levels]
+        )
+        surprise = np.where(np.isnan(seen), new, seen)
+        kind = np.where(is_misspelt, KIND["misspelling"], KIND["rare"])
+        surprise[is_missing], kind[is_missing] = self.gap, KIND["missing"]
         return CellSurprise(surprise, kind)
+
+    def codes_of(self, levels):
+        """Return the numbers of levels; new ones come after all others."""
+        return [self.codes.get(level, len(self.codes)) for level in levels]
 
     @property
     def names(self):
@@ -423,8 +433,8 @@ def dependencies(codes):
             n_a, n_b = a.max(initial=0) + 1, b.max(initial=0) + 1
             if first == second or n_b < 2 or n_a <= n_b or n_a * n_b > MAX_TABLE:
                 continue
-            counts = np.zeros((n_a, n_b), dtype=np.int64)
-            np.add.at(counts, (a[known], b[known]), 1)
+            cells = a[known].astype(np.int64) * n_b + b[known]
+            counts = np.bincount(cells, minlength=n_a * n_b).reshape(n_a, n_b)
             sizes, most = counts.sum(axis=1), counts.max(axis=1)
             is_group = (sizes >= MIN_GROUP) & (most > sizes / 2)
             n_grouped, n_usual = sizes[is_group].sum(), most[is_group].sum()

@@ -7,6 +7,7 @@ import numpy as np
 from skim.tables._text import (
     PLAIN,
     days_since_1970,
+    on_unique,
     parse_dates,
     parse_numbers,
     to_text,
@@ -155,7 +156,7 @@ class FrequencyEncoder:
         return out[:, None]
 
     def _find(self, text):
-        hashes = _hashes(text.fillna(""))
+        hashes = on_unique(text, _hashes, np.uint64(0))
         place = np.searchsorted(self.hashes, hashes).clip(max=len(self.hashes) - 1)
         return place, self.hashes[place] == hashes
 
@@ -311,4 +312,4 @@ def _part(days, part):
 def _hashes(text):
     import pandas as pd
 
-    return pd.util.hash_array(text.astype(object).to_numpy())
+    return pd.util.hash_array(np.array(text, dtype=object), categorize=False)

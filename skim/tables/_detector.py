@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skim._detectors._altbi import ALTBIDetector
 from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
 from skim._model._networks import VAEConfig
 from skim._model._threshold import offset_of
-from skim._utils import import_pandas
 from skim.tables._drift import summarise
-from skim.tables._encoder import TableEncoder
+from skim.tables._encoder import TableEncoder, as_frame, position_of
 from skim.tables._reasons import table_reasons
 from skim.tables._table_model import CHUNK, fit_model
 
@@ -180,7 +178,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         checked = clone(self)  # takes the names of the columns
         frame = as_frame(checked, X, reset=True)
         names = frame.columns.tolist()
-        by = None if self.by is None else _named(self.by, names, "by")
+        by = None if self.by is None else names[position_of(self.by, names, "by")]
         encoder = TableEncoder(
             drop=[*self.drop, *([] if by is None else [by])],
             categorical=self.categorical,
@@ -302,46 +300,3 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         check_is_fitted(self)
         frame = as_frame(self, X, reset=False)
         return table_reasons(self.model_, frame, n_reasons)
-
-
-def as_frame(estimator, X, *, reset):
-    """Check a table against an estimator; return it as a DataFrame with text names."""
-    pd = import_pandas("Tables need pandas: pip install 'skim-od[cli]'")
-    if hasattr(X, "to_pandas"):  # polars, pyarrow
-        X = X.to_pandas()
-    if isinstance(X, pd.DataFrame):
-        if X.columns.has_duplicates:
-            twice = X.columns[X.columns.duplicated()][0]
-            raise ValueError(
-                f"Duplicate column name {twice!r}; rename one of the columns."
-            )
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        frame = X.copy(deep=False)
-        frame.columns = [str(name) for name in X.columns]
-    else:
-        if sparse.issparse(X):
-            raise TypeError("Sparse data is not supported; pass a dense table.")
-        array = validate_data(
-            estimator, X, reset=reset, dtype=None, ensure_all_finite=False
-        )
-        frame = pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
-        if array.dtype == object:
-            frame = frame.infer_objects()
-    minimum = 2 if reset else 1
-    if len(frame) < minimum:
-        raise ValueError(
-            f"Found array with {len(frame)} sample(s) (shape={frame.shape}) while a "
-            f"minimum of {minimum} is required by TableDetector."
-        )
-    return frame
-
-
-def _named(column, names, parameter):
-    if column in names:
-        return column
-    if not isinstance(column, str) and 0 <= column < len(names):
-        return names[column]
-    known = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
-    raise ValueError(
-        f"{parameter} names an unknown column {column!r}; the columns are {known}."
-    )

@@ -173,8 +173,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.__dict__.pop("encoders_", None)
         table = self._frame(X, reset=True)
         names = [str(name) for name in self._names_in()]
-        outcomes = self._requested(names)
-        for j in self._positions(self.categorical, names, "categorical"):
+        outcomes = {}
+        for column in self.ids:
+            j = position_of(column, names, "ids")
+            outcomes[j] = Outcome("identifier", "as requested")
+        for column in self.drop:
+            j = position_of(column, names, "drop")
+            outcomes[j] = Outcome("dropped", "as requested")
+        for column in self.categorical:
+            j = position_of(column, names, "categorical")
             outcomes.setdefault(j, decide_category(table[j]))
         for j, name in enumerate(names):
             if j not in outcomes:
@@ -354,60 +361,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         default = [f"x{j}" for j in range(self.n_features_in_)]
         return getattr(self, "feature_names_in_", default)
 
-    def _requested(self, names):
-        """Return the outcomes that the parameters ask for, by position."""
-        requested = {}
-        for j in self._positions(self.ids, names, "ids"):
-            requested[j] = Outcome("identifier", "as requested")
-        for j in self._positions(self.drop, names, "drop"):
-            requested[j] = Outcome("dropped", "as requested")
-        return requested
-
-    def _positions(self, columns, names, parameter):
-        positions = []
-        for column in columns:
-            if column in names:
-                positions.append(names.index(column))
-            elif not isinstance(column, str) and 0 <= column < len(names):
-                positions.append(int(column))
-            else:
-                known = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
-                raise ValueError(
-                    f"{parameter} names an unknown column {column!r}; the columns are "
-                    f"{known}."
-                )
-        return positions
-
     def _frame(self, X, *, reset):
         """Return the table as a DataFrame with positions as column names."""
-        pd = import_pandas("Tables need pandas: pip install 'skim-od[cli]'")
-        minimum = 2 if reset else 1
-        if hasattr(X, "to_pandas"):  # polars, pyarrow
-            X = X.to_pandas()
-        if isinstance(X, pd.DataFrame):
-            _check_frame(X)
-            # Only the column names and their number; values are checked later.
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if len(X) < minimum:
-                raise ValueError(
-                    f"Found array with {len(X)} sample(s) (shape={X.shape}) while a "
-                    f"minimum of {minimum} is required by TableEncoder."
-                )
-            frame = X.copy(deep=False)
-        else:
-            if sparse.issparse(X):
-                raise TypeError("Sparse data is not supported; pass a dense table.")
-            array = validate_data(
-                self,
-                X,
-                reset=reset,
-                dtype=None,
-                ensure_all_finite=False,
-                ensure_min_samples=minimum,
-            )
-            frame = pd.DataFrame(array)
-            if array.dtype == object:
-                frame = frame.infer_objects()
+        frame = as_frame(self, X, reset=reset)
+        complex_ = [name for name, dtype in frame.dtypes.items() if dtype.kind == "c"]
+        if complex_:
+            raise ValueError(f"Complex data not supported: column {complex_[0]!r}.")
         frame.columns = range(frame.shape[1])
         return frame
 
@@ -432,10 +391,46 @@ def _unique(name, taken):
     return candidate
 
 
-def _check_frame(X):
-    if X.columns.has_duplicates:
-        twice = X.columns[X.columns.duplicated()][0]
-        raise ValueError(f"Duplicate column name {twice!r}; rename one of the columns.")
-    complex_ = [name for name, dtype in X.dtypes.items() if dtype.kind == "c"]
-    if complex_:
-        raise ValueError(f"Complex data not supported: column {complex_[0]!r}.")
+def as_frame(estimator, X, *, reset):
+    """Check a table against an estimator; return it as a DataFrame with text names."""
+    pd = import_pandas("Tables need pandas: pip install 'skim-od[cli]'")
+    if hasattr(X, "to_pandas"):  # polars, pyarrow
+        X = X.to_pandas()
+    if isinstance(X, pd.DataFrame):
+        if X.columns.has_duplicates:
+            twice = X.columns[X.columns.duplicated()][0]
+            raise ValueError(
+                f"Duplicate column name {twice!r}; rename one of the columns."
+            )
+        # Only the column names and their number; values are checked later.
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        frame = X.copy(deep=False)
+        frame.columns = [str(name) for name in X.columns]
+    else:
+        if sparse.issparse(X):
+            raise TypeError("Sparse data is not supported; pass a dense table.")
+        array = validate_data(
+            estimator, X, reset=reset, dtype=None, ensure_all_finite=False
+        )
+        frame = pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
+        if array.dtype == object:
+            frame = frame.infer_objects()
+    minimum = 2 if reset else 1
+    if len(frame) < minimum:
+        raise ValueError(
+            f"Found array with {len(frame)} sample(s) (shape={frame.shape}) while a "
+            f"minimum of {minimum} is required by {type(estimator).__name__}."
+        )
+    return frame
+
+
+def position_of(column, names, parameter):
+    """Return the position of a column that is given by its name or position."""
+    if column in names:
+        return names.index(column)
+    if not isinstance(column, str) and 0 <= column < len(names):
+        return int(column)
+    known = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
+    raise ValueError(
+        f"{parameter} names an unknown column {column!r}; the columns are {known}."
+    )

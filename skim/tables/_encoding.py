@@ -4,6 +4,8 @@ import codecs
 import io
 from contextlib import suppress
 
+from skim.tables._source import import_extra
+
 # What a table may be in if not in UTF-8. Unrestricted, the detector finds EBCDIC in
 # short Western texts.
 CANDIDATES = [
@@ -40,7 +42,12 @@ def encoding_of(source, wanted, notes):
 
 def detect_encoding(source, notes):
     """Return the encoding of text that is not UTF-8, and add a note about it."""
-    from_bytes = _import_detector()
+    import_extra(
+        "Text in an encoding other than UTF-8 needs charset-normalizer",
+        "charset_normalizer",
+    )
+    from charset_normalizer import from_bytes
+
     head = source.head()
     is_marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if head.startswith(codecs.BOM_UTF32_BE) or is_marked or b"\0" in head:
@@ -111,14 +118,3 @@ def _not_text(source):
     kind = source.kind()
     what = f"is {kind}, not text; change its extension" if kind else "is not text"
     return ValueError(f"{source.name} {what}.")
-
-
-def _import_detector():
-    try:
-        from charset_normalizer import from_bytes
-    except ImportError as error:
-        raise ImportError(
-            "Text in an encoding other than UTF-8 needs charset-normalizer: "
-            "pip install 'skim-od[cli]'"
-        ) from error
-    return from_bytes

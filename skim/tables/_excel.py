@@ -7,6 +7,7 @@ import zipfile
 from contextlib import suppress
 
 from skim.tables._csv import MISSING, NUMBER
+from skim.tables._source import import_extra
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # old or encrypted Office documents
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -20,7 +21,7 @@ def read_excel(source, notes, sheet, skip_rows):
     """
     import pandas as pd
 
-    _import_openpyxl()
+    import_extra("Excel workbooks need openpyxl", "openpyxl")
     data = source.read()
     if data.startswith(OLE):
         if ENCRYPTED in data:
@@ -99,12 +100,3 @@ def _invalid(source, error):
     return ValueError(
         f"{source.name} is not a valid Excel workbook: {reason.rstrip('.')}."
     )
-
-
-def _import_openpyxl():
-    try:
-        import openpyxl  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "Excel workbooks need openpyxl: pip install 'skim-od[cli]'"
-        ) from error

@@ -12,6 +12,8 @@ from skim._utils import evenly_spaced
 FARTHEST = 10.0  # standard deviations of a number from the middle
 N_CODES = 16  # inputs that stand for the levels of a column
 MAX_ROWS = 10_000  # of the training data that others are compared with
+MIN_ROWS = 2_000  # of a large table, where comparing more would take too long
+MAX_PAIRS = 10**9  # of rows that are compared, beyond which fewer are kept
 SAME = 1e-3  # largest distance of a row from itself, by rounding
 N_SIMILAR = 20  # rows that tell what to expect in a cell
 
@@ -51,14 +53,12 @@ class Space:
         """Return rows in this space; gaps are 0, in the middle."""
         with np.errstate(over="ignore"):
             z = (numbers - self.center) / self.spread
-        blocks = [np.clip(z, -FARTHEST, FARTHEST)]
+        blocks = [np.nan_to_num(np.clip(z, -FARTHEST, FARTHEST)).astype(np.float32)]
         for k, n_levels in enumerate(self.n_levels):
-            corners = _corners(n_levels)
-            block = np.zeros((len(codes), corners.shape[1]))
-            is_known = codes[:, k] >= 0
-            block[is_known] = corners[np.minimum(codes[is_known, k], n_levels)]
-            blocks.append(block)
-        return np.nan_to_num(np.hstack(blocks)).astype(np.float32)
+            corners = _corners(n_levels).astype(np.float32)
+            corners = np.vstack([corners, np.zeros_like(corners[:1])])  # for gaps
+            blocks.append(corners[np.minimum(codes[:, k], n_levels)])
+        return np.hstack(blocks)
 
 
 def _corners(n_levels):
@@ -90,7 +90,8 @@ class Neighbours:
     @classmethod
     def of(cls, numbers, codes, n_nearest):
         """Keep the rows of a table, or some of them."""
-        kept = evenly_spaced(len(numbers), MAX_ROWS)
+        n_kept = np.clip(MAX_PAIRS // len(numbers), MIN_ROWS, MAX_ROWS)
+        kept = evenly_spaced(len(numbers), int(n_kept))
         space = Space.of(numbers, codes)
         return cls(space, numbers[kept], codes[kept], n_nearest)
 

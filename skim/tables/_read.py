@@ -15,7 +15,16 @@ from skim.tables._csv import CsvReader
 from skim.tables._encoding import detect_encoding
 from skim.tables._excel import read_excel
 from skim.tables._json import read_json
-from skim.tables._source import ARRAYS, ARROW, EXCEL, JSON, TEXT, Source, find_files
+from skim.tables._source import (
+    ARRAYS,
+    ARROW,
+    EXCEL,
+    JSON,
+    TEXT,
+    Source,
+    find_files,
+    import_extra,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +121,7 @@ def read_table(
     0  one   1.5
     1  two   NaN
     """
-    _import_pyarrow()
+    import_extra("Reading tables needs pandas and pyarrow", "pandas", "pyarrow")
     if skip_rows < 0:
         raise ValueError(f"skip_rows must not be negative, but it is {skip_rows}.")
     if comment is not None and not comment.strip():
@@ -415,7 +424,7 @@ class BatchReader:
     """
 
     def __init__(self, source, notes, **text):
-        _import_pyarrow()
+        import_extra("Reading tables needs pandas and pyarrow", "pandas", "pyarrow")
         self.text = text
         self.notes = notes
         self.sources = [Source.of_file(file) for file in find_files(source)]
@@ -476,13 +485,3 @@ class BatchReader:
             raise _not_encoded(reader) from None
         if held:
             yield pa.Table.from_batches(held)
-
-
-def _import_pyarrow():
-    try:
-        import pandas  # noqa: F401
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "Reading tables needs pandas and pyarrow: pip install 'skim-od[cli]'"
-        ) from error

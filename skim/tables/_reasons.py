@@ -6,6 +6,8 @@ import datetime
 
 import numpy as np
 
+from skim.tables._cells import KINDS
+
 N_LEVELS = 3  # that are named where a rare one stands
 N_COMBINED = 3  # columns of a combination
 MAX_LENGTH = 60  # of a cell that is shown
@@ -39,7 +41,7 @@ def table_reasons(model, frame, n_reasons):
     for i, row in enumerate(frame.index):
         told = Row(model, frame, columns, codes, i)
         if is_strange[i]:
-            found = told.cells(excess[i], judged.kinds[i])
+            found = told.cells(excess[i], [KINDS[kind] for kind in judged.kinds[i]])
         else:
             squares = next(compared)
             found = told.context(squares) or [told.combination(squares)]
@@ -79,7 +81,7 @@ class Row:
         """Return the reasons that are single cells."""
         return [
             (
-                str(kinds[j]),
+                kinds[j],
                 self.model.names[j],
                 self.written(j),
                 self.expected(j, kinds[j]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import glob
 import gzip
+import importlib
 import io
 import lzma
 import os
@@ -299,6 +300,15 @@ class _Counted(io.RawIOBase):
     def close(self):
         self.file.close()
         super().close()
+
+
+def import_extra(need, *modules):
+    """Import modules, or raise with installation advice."""
+    try:
+        for module in modules:
+            importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{need}: pip install 'skim-od[cli]'") from error
 
 
 def max_bytes():

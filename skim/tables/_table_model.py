@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from skim.tables._cells import (
+    KIND,
+    KINDS,
     OUTER,
     LevelCells,
     NumberCells,
@@ -17,7 +19,7 @@ from skim.tables._cells import (
 )
 from skim.tables._columns import is_missing, to_days, to_numbers
 from skim.tables._neighbours import Neighbours
-from skim.tables._text import ISO_DATES, to_text
+from skim.tables._text import ISO_DATES, on_unique, to_text
 
 # How much each part of a row's surprise counts, by `python -m benchmarks tables` and
 # `python -m benchmarks accuracy`.
@@ -26,7 +28,10 @@ CLEAN_WEIGHTS = 0.0, 6.0, 1.0
 LINEAR = 5.0  # surprise of one of these up to which it counts in full
 ERROR = 5.0  # weight of the cell that looks most like an error
 EXTREME = 0.5  # of the most extreme or rarest cell, where it does not
-ERRORS = ("sign", "code", "unreadable", "misspelling", "order", "conflict")
+IS_TAIL = np.isin(KINDS, ("high", "low"))  # by kind
+IS_ERROR = np.isin(
+    KINDS, ("sign", "code", "unreadable", "misspelling", "order", "conflict")
+)
 N_NEAREST, N_NEAREST_CLEAN = 20, 1
 CHUNK = 20_000  # rows judged at a time
 ALL = "\0all"  # the key of all rows among groups
@@ -127,10 +132,14 @@ class Groups:
 
     def of_rows(self, groups):
         """Return the location and scale of each row, of shape (n, p)."""
-        names = [g if g in self.center else ALL for g in groups]
-        return tuple(
-            np.array([by[name] for name in names]) for by in (self.center, self.spread)
+        places = {name: place for place, name in enumerate(self.center)}
+        codes = on_unique(
+            groups, lambda names: [places.get(name, places[ALL]) for name in names], 0
         )
+        center, spread = (
+            np.array(list(by.values())) for by in (self.center, self.spread)
+        )
+        return center[codes], spread[codes]
 
 
 def _shrunk(estimates, usual, sizes, variance):
@@ -166,8 +175,8 @@ class Judged:
     ----------
     cells : ndarray of shape (n, p + q)
         Surprise of each cell.
-    kinds : ndarray of str of shape (n, p + q)
-        What kind of surprise it is.
+    kinds : ndarray of int of shape (n, p + q)
+        What kind of surprise it is, as its place in `KINDS`.
     neighbours, networks : ndarray of shape (n,)
         Distance from similar rows, and loss of the networks.
     """
@@ -260,26 +269,20 @@ class TableModel:
         for k, (text, cells) in enumerate(
             zip(texts, self.levels.values(), strict=True)
         ):
-            found = text.map(cells.codes).fillna(len(cells.codes))
-            codes[:, k] = found.mask(text.isna(), -1)
+            codes[:, k] = on_unique(text, cells.codes_of, -1)
         return codes
 
-    def judge(self, frame, losses=None, n_jobs=None):
-        """Return what is surprising about rows.
-
-        Parameters
-        ----------
-        frame : DataFrame
-        losses : ndarray, default=None
-            Of the networks, if known.
-        n_jobs : int, default=None
-        """
+    def judge(self, frame, n_jobs=None):
+        """Return what is surprising about rows."""
         columns = self.columns(frame)
         codes = self.codes(columns.texts, len(frame))
+        losses = -self.detector.score_samples(columns.features)
+        return self.judge_columns(columns, codes, losses, n_jobs)
+
+    def judge_columns(self, columns, codes, losses, n_jobs=None):
+        """Return what is surprising about rows, given the losses of the networks."""
         search = self.neighbours.search(n_jobs)
         distances = self.neighbours.distances(search, columns.numbers, codes)
-        if losses is None:
-            losses = -self.detector.score_samples(columns.features)
         return replace(
             self.judge_cells(columns, codes), neighbours=distances, networks=losses
         )
@@ -288,7 +291,7 @@ class TableModel:
         """Return what is surprising about the cells of rows."""
         n, p = columns.numbers.shape
         cells = np.empty((n, len(self.names)))
-        kinds = np.empty((n, len(self.names)), dtype=object)
+        kinds = np.empty((n, len(self.names)), dtype=np.int8)
         for j, model in enumerate(self.numbers.values()):
             found = model.judge(columns.numbers[:, j], columns.missing[:, j])
             cells[:, j], kinds[:, j] = found.surprise, found.kind
@@ -302,7 +305,8 @@ class TableModel:
                 columns.numbers[:, place[first]] > columns.numbers[:, place[second]]
             )
             worse = is_wrong & (cells[:, place[first]] < surprise)
-            cells[worse, place[first]], kinds[worse, place[first]] = surprise, "order"
+            cells[worse, place[first]] = surprise
+            kinds[worse, place[first]] = KIND["order"]
         levels = list(self.levels)
         for first, second, usual, surprise in self.rules:
             a, b = codes[:, levels.index(first)], codes[:, levels.index(second)]
@@ -310,7 +314,7 @@ class TableModel:
             j = p + levels.index(second)
             is_wrong = (expected >= 0) & (b >= 0) & (b != expected)
             worse = is_wrong & (cells[:, j] < surprise)
-            cells[worse, j], kinds[worse, j] = surprise, "conflict"
+            cells[worse, j], kinds[worse, j] = surprise, KIND["conflict"]
         return Judged(cells, kinds)
 
     def excess(self, judged):
@@ -319,14 +323,14 @@ class TableModel:
         A number must be further out than any to expect in such a table; for other
         kinds of surprise it is enough to be rare.
         """
-        is_tail = np.isin(judged.kinds, ("high", "low"))
         extreme = np.log(self.n_rows * len(self.names))
-        beyond = np.maximum(judged.cells - np.where(is_tail, extreme, self.usual), 0)
-        return np.where(np.isin(judged.kinds, ERRORS), ERROR, EXTREME) * beyond
+        usual = np.where(IS_TAIL, extreme, self.usual)[judged.kinds]
+        weight = np.where(IS_ERROR, ERROR, EXTREME)[judged.kinds]
+        return weight * np.maximum(judged.cells - usual, 0)
 
     def has_error(self, judged):
         """Whether a cell of a row looks like an error."""
-        is_error = np.isin(judged.kinds, ERRORS) & (self.excess(judged) > 0)
+        is_error = IS_ERROR[judged.kinds] & (self.excess(judged) > 0)
         return is_error.any(axis=1)
 
     def total(self, judged):
@@ -405,7 +409,7 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     losses = -detector.training_scores_
     if getattr(detector, "training_rows_", None) is not None:
         losses = -detector.score_samples(columns.features)
-    judged = model.judge(frame, losses, n_jobs)
+    judged = model.judge_columns(columns, codes, losses, n_jobs)
     scales = tuple(
         Scale.of(part)
         for part in (judged.cells.sum(axis=1), judged.neighbours, judged.networks)

@@ -54,9 +54,17 @@ def to_text(column):
 
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
-    if pd.api.types.is_float_dtype(column.dtype) or column.dtype == object:
-        column = column.map(_without_zero, na_action="ignore")
-    text = column.astype("string").str.strip()
+    if column.dtype == object:  # in which 1 and True are different texts
+        return _stripped(column.map(_without_zero, na_action="ignore"))
+    codes, values = pd.factorize(column)
+    if pd.api.types.is_float_dtype(column.dtype):
+        values = pd.Series(values).map(_without_zero)
+    text = _stripped(pd.Series(values)).array.take(codes, allow_fill=True)
+    return pd.Series(text, index=column.index, name=column.name)
+
+
+def _stripped(values):
+    text = values.astype("string").str.strip()
     return text.mask(text.str.lower().isin(MISSING))
 
 
@@ -72,15 +80,15 @@ def _sample(present):
     return present.iloc[:: max(len(present) // SAMPLE, 1)]
 
 
-def _on_unique(text, function):
+def on_unique(text, function, missing=np.nan):
     """Apply a function from a list of text to an array, to each distinct value once."""
     import pandas as pd
 
     codes, values = pd.factorize(text)
     if not len(values):
-        return np.full(len(text), np.nan)
-    parsed = np.append(function([str(value) for value in values]), np.nan)
-    return parsed[codes]  # missing values have the code -1
+        return np.full(len(text), missing)
+    found = np.append(function([str(value) for value in values]), missing)
+    return found[codes]  # missing values have the code -1
 
 
 # Numbers ---------------------------------------------------------------------------
@@ -277,7 +285,7 @@ def parse_numbers(text, form):
         numbers = _plain_numbers(text, decimal)
     lost = np.isnan(numbers) & text.notna().to_numpy(bool)
     if lost.any():
-        numbers[lost] = _on_unique(
+        numbers[lost] = on_unique(
             text[lost],
             lambda values: _converted([_number(v, decimal) for v in values], factors),
         )
@@ -344,7 +352,7 @@ def parse_durations(text):
     def parse(values):
         return [np.nan if (s := _duration(v)) is None else s for v in values]
 
-    return _on_unique(text, parse)
+    return on_unique(text, parse)
 
 
 def _duration(value):
@@ -442,7 +450,7 @@ def parse_dates(text, form):
         days[lost] = _parse_format(text[lost], ISO)
         lost &= np.isnan(days)
     if lost.any():
-        days[lost] = _on_unique(
+        days[lost] = on_unique(
             text[lost], lambda values: [_date(v, form["order"]) for v in values]
         )
     return days
