@@ -414,7 +414,7 @@ def test_a_failure_keeps_the_old_output_and_adds_none(folder, tmp_path, monkeypa
         raise OSError(28, "No space left on device")
 
     (tmp_path / "out.csv").write_text("old")
-    monkeypatch.setattr("skim.cli._results._writer", fail)
+    monkeypatch.setattr("skim.cli._results._write", fail)
     files = ["--output", tmp_path / "out.csv", "--save", tmp_path / "model.skops"]
     result = run("detect", folder / "orders.csv", *files, "--quiet")
     assert_refused(result, "out.csv cannot be written: No space left on device")
