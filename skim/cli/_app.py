@@ -1,6 +1,7 @@
 """The commands."""
 
 import functools
+import os
 import sys
 import warnings
 from enum import StrEnum
@@ -52,20 +53,10 @@ app = typer.Typer(
 )
 
 
-class Questions(StrEnum):
-    """Which rows a review asks about first."""
-
-    INFORMATIVE = "informative"
-    STRANGEST = "strangest"
-    RANDOM = "random"
-
-
-class Data(StrEnum):
-    """Names of the demo tables."""
-
-    BREAST_CANCER = "breast-cancer"
-    WINE = "wine"
-    DIGITS = "digits"
+Questions = StrEnum("Questions", ["INFORMATIVE", "STRANGEST", "RANDOM"])
+Data = StrEnum(
+    "Data", {"BREAST_CANCER": "breast-cancer", "WINE": "wine", "DIGITS": "digits"}
+)
 
 
 def _in_one_sentence(command):
@@ -78,7 +69,8 @@ def _in_one_sentence(command):
                 warnings.simplefilter("ignore")  # meant for programmers
                 command(*args, **kwargs)
         except BrokenPipeError:  # the reader has seen enough
-            _discard_output()
+            # Keeps the interpreter from flushing to the closed pipe.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except KeyboardInterrupt:
             _fail("Interrupted; nothing was written.", 130)
@@ -99,13 +91,6 @@ def _in_one_sentence(command):
 def _fail(reason, code=1):
     print(f"skim: {plain(in_options(reason))}", file=sys.stderr)
     raise typer.Exit(code)
-
-
-def _discard_output():
-    """Keep the interpreter from flushing to a closed pipe."""
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_version(wanted: bool):
