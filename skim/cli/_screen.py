@@ -17,13 +17,16 @@ N_NAMED = 5  # rows of an entry
 def print_rows(results, rows, n_entries=None):
     """List rows with reasons; return whether an entry stands for several of them.
 
-    Rows, the strangest first, are one entry if they have the same cause. All columns
-    of the table are shown, with the cells of the reasons marked, if there is room.
+    Rows, the strangest first, are one entry if they have the same cause. Without
+    `n_entries`, all are shown. All columns of the table are shown, with the cells of
+    the reasons marked, if there is room.
     """
     console = make_console(file=sys.stdout)
     reasons = dict(zip(rows, results.explain(rows), strict=True))
     groups: dict = {}
     for row in rows:
+        if n_entries and len(groups) >= n_entries and not results.is_outlier[row]:
+            break
         cause = reasons[row].cause or row
         groups.setdefault((cause, bool(results.is_outlier[row])), []).append(row)
     entries = {own[0]: own for own in list(groups.values())[:n_entries]}

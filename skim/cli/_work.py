@@ -114,9 +114,7 @@ class Outputs:
         if self.n_listed:
             from skim.cli._screen import print_rows
 
-            n_outliers = min(results.is_outlier.sum(), len(results.explained))
-            rows = results.strangest(max(self.n_listed, n_outliers))
-            has_groups = print_rows(results, rows, self.n_listed)
+            has_groups = print_rows(results, results.explained, self.n_listed)
             if has_groups and self.path is None:
                 self.reporter.say(
                     "Rows with the same cause are one entry; --output has them all."
