@@ -1,6 +1,7 @@
 """The commands."""
 
 import functools
+import os
 import sys
 import warnings
 from enum import StrEnum
@@ -21,8 +22,6 @@ Results go to standard output, messages to standard error. The exit code is
 0 on success, 1 if a table, model or file cannot be used, 2 for wrong usage,
 and 130 if interrupted. Files are written completely or not at all.
 """
-
-N_LISTED = 10  # entries on a terminal
 
 
 class Commands(TyperGroup):
@@ -54,20 +53,10 @@ app = typer.Typer(
 )
 
 
-class Questions(StrEnum):
-    """Which rows a review asks about first."""
-
-    INFORMATIVE = "informative"
-    STRANGEST = "strangest"
-    RANDOM = "random"
-
-
-class Data(StrEnum):
-    """Names of the demo tables."""
-
-    BREAST_CANCER = "breast-cancer"
-    WINE = "wine"
-    DIGITS = "digits"
+Questions = StrEnum("Questions", ["INFORMATIVE", "STRANGEST", "RANDOM"])
+Data = StrEnum(
+    "Data", {"BREAST_CANCER": "breast-cancer", "WINE": "wine", "DIGITS": "digits"}
+)
 
 
 def _in_one_sentence(command):
@@ -80,7 +69,8 @@ def _in_one_sentence(command):
                 warnings.simplefilter("ignore")  # meant for programmers
                 command(*args, **kwargs)
         except BrokenPipeError:  # the reader has seen enough
-            _discard_output()
+            # Keeps the interpreter from flushing to the closed pipe.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except KeyboardInterrupt:
             _fail("Interrupted; nothing was written.", 130)
@@ -101,13 +91,6 @@ def _in_one_sentence(command):
 def _fail(reason, code=1):
     print(f"skim: {plain(in_options(reason))}", file=sys.stderr)
     raise typer.Exit(code)
-
-
-def _discard_output():
-    """Keep the interpreter from flushing to a closed pipe."""
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_version(wanted: bool):
@@ -165,74 +148,53 @@ def detect(
     """
     reading, dates = options.reading(read)
     folder = options.output_folder(output, scheduler, source, reading)
-    file = None if output is None or folder else Path(output)
-    options.check_paths(source, output=file, save=save, report=report, read=labels)
-    options.check_model_options(contamination, drop, categorical)
+    files = {"save": save, "report": report} | ({} if folder else {"output": output})
+    options.check_paths(source, [labels], **files)
+    parameters = options.model_parameters(
+        contamination, seed, drop, categorical, by, dates
+    )
     if labels is not None and (folder or contamination == 0):
         with_ = "a folder as --output" if folder else "--contamination 0"
         raise typer.BadParameter(f"--labels does not go with {with_}.")
     from skim.cli import _work
     from skim.cli._reporter import Reporter
+    from skim.cli._results import Results
 
     reporter, ids = Reporter(quiet), id_ or []
-    parameters = _model_parameters(contamination, seed, drop, categorical, by, dates)
-    target = _work.target_of(file, is_terminal=sys.stdout.isatty(), quiet=quiet)
+    outputs = _work.Outputs(output, reporter, save=save, report=report, top=top)
     if folder:
-        from skim.cli import _out_of_core
+        from skim.cli._out_of_core import Run
 
-        n_listed = (top or N_LISTED) if target.is_shown and not quiet else 0
-        _out_of_core.detect(
-            _out_of_core.Request(
-                *(source, folder, reading, ids, [], reasons, n_listed),
-                *(report, scheduler, jobs),
-            ),
-            reporter,
-            new_model=parameters,
-            sample_size=_out_of_core.SAMPLE,
-            save=save,
-        )
+        run = Run(source, folder, reading, reasons, outputs, scheduler, jobs)
+        run.detect(parameters, ids)
         return
-    with _work.output_files(target, save=save, report=report) as drafts:
-        # Missing packages should fail before the work, too.
-        if save:
-            from skim.cli._model_file import import_skops, save_model
+    with outputs.opened():
+        table = _work.read(source, reporter, ids, min_rows=2, **reading)
+        has_labels = labels is not None
+        model = _work.new_model(**parameters, jobs=jobs, has_labels=has_labels)
+        _work.fit(model, table, reporter)
+        if has_labels:
+            from skim.cli._labels import agreement, matched_labels
 
-            import_skops()
-        if report:
-            _work.import_report()
-        table = _read(source, reporter, reading)
-        _work.check_named(table, id=ids)
-        model = _work.new_model(**parameters, has_labels=labels is not None)
-        find_labels = None
-        if labels is not None:
-            from skim.cli import _labels
-
-            find_labels = functools.partial(
-                _labels.matched_labels, labels, table, reporter, ids=ids, source=source
+            values = matched_labels(
+                labels, table, reporter, _work.found_ids(model), ids=ids, source=source
             )
-        model.set_params(**{"n_jobs" if labels is None else "detector__n_jobs": jobs})
-        _work.fit(model, table, reporter, find_labels)
-        results = _work.find_results(
-            *(model, table, reporter),
-            columns=_work.row_columns(table, _work.encoder_of(model), ids=ids),
+            with reporter.step("Learning the labels"):
+                model.fit(table, labels=values)
+        results = Results(
+            *(model, table, _work.id_columns(table, model, ids)),
             scores=model.training_scores_,
             top=top,
             n_reasons=reasons,
         )
-        listing = _finish(results, target, drafts, reporter, top)
+        outputs.write(results)
         reporter.say(_work.verdict(results, is_training=True))
         for sentence in _work.duplicates_of(results):
             reporter.say(sentence)
-        if labels is not None:
-            reporter.say(_labels.agreement(model.labels_, results.is_outlier))
-        if save:
-            with _work.writing(save):
-                save_model(model, drafts.save, ids=ids)
-        if report:
-            _work.make_report(
-                *(model, results, drafts.report, reporter), source=source, path=report
-            )
-    _end(listing, reporter, target.path, save, report)
+        if has_labels:
+            reporter.say(agreement(model.labels_, results.is_outlier))
+        outputs.write_others(results, ids=ids, source=source)
+    outputs.end(results)
 
 
 @app.command()
@@ -259,54 +221,38 @@ def score(
     """
     reading, _ = options.reading(read)
     folder = options.output_folder(output, scheduler, source, reading)
-    file = None if output is None or folder else Path(output)
-    options.check_paths(source, output=file, report=report, read=model)
+    files = {"report": report} | ({} if folder else {"output": output})
+    options.check_paths(source, [model], **files)
     from skim.cli import _work
     from skim.cli._model_file import load_model
     from skim.cli._reporter import Reporter
+    from skim.cli._results import Results
 
-    reporter = Reporter(quiet)
-    target = _work.target_of(file, is_terminal=sys.stdout.isatty(), quiet=quiet)
+    reporter, ids = Reporter(quiet), id_ or []
+    outputs = _work.Outputs(output, reporter, report=report, top=top)
     if folder:
-        from skim.cli import _out_of_core
+        from skim.cli._out_of_core import Run
 
-        n_listed = (top or N_LISTED) if target.is_shown and not quiet else 0
-        _out_of_core.score(
-            _out_of_core.Request(
-                *(source, folder, reading, id_ or [], [], reasons, n_listed),
-                *(report, scheduler, jobs),
-            ),
-            reporter,
-            model_file=model,
-        )
+        run = Run(source, folder, reading, reasons, outputs, scheduler, jobs)
+        run.score(model, ids)
         return
-    with _work.output_files(target, report=report) as drafts:
-        if report:
-            _work.import_report()
+    with outputs.opened():
         fitted, saved_ids, warning = load_model(model)
         if warning:
             reporter.note(warning)
-        given = _work.read(source, reporter, **reading)
-        _work.check_named(given, id=id_ or [])
-        ids = id_ or [name for name in saved_ids if name in given]
-        encoder = _work.encoder_of(fitted)
-        table = _work.check_columns(given, encoder, source, reporter, allowed=ids)
+        given = _work.read(source, reporter, ids, **reading)
+        ids = ids or [name for name in saved_ids if name in given]
+        table = _work.check_columns(given, fitted, source, reporter, allowed=ids)
         _work.table_detector(fitted).set_params(n_jobs=jobs)
         _work.note_unseen_values(table, fitted, reporter)
-        results = _work.find_results(
-            *(fitted, table, reporter),
-            columns=_work.row_columns(given, encoder, ids=ids),
-            top=top,
-            n_reasons=reasons,
-        )
-        listing = _finish(results, target, drafts, reporter, top)
+        named = _work.id_columns(given, fitted, ids)
+        with reporter.step("Scoring rows"):
+            results = Results(fitted, table, named, top=top, n_reasons=reasons)
+        outputs.write(results)
         reporter.say(_work.verdict(results, is_training=False))
         reporter.say(_work.drift_of(fitted, table))
-        if report:
-            _work.make_report(
-                *(fitted, results, drafts.report, reporter), source=source, path=report
-            )
-    _end(listing, reporter, target.path, report)
+        outputs.write_others(results, source=source)
+    outputs.end(results)
 
 
 @app.command()
@@ -340,23 +286,26 @@ def review(
     """
     reading, dates = options.reading(read)
     options.check_paths(source, labels=labels)
-    options.check_model_options(contamination, drop, categorical)
+    parameters = options.model_parameters(
+        contamination, seed, drop, categorical, by, dates
+    )
     if contamination == 0:
         raise typer.BadParameter("A review needs outliers; leave --contamination out.")
     if source == "-":
         raise typer.BadParameter("Standard input is for answers; give a file to read.")
-    from skim.cli import _review, _work
+    from skim.cli import _work
+    from skim.cli._files import check_writable
     from skim.cli._reporter import Reporter
+    from skim.cli._review import Review
 
-    reporter = Reporter(quiet)
-    table = _read(source, reporter, reading)
-    _work.check_named(table, id=id_ or [])
-    _review.review(
-        _review.Request(source, labels, id_ or [], reasons, jobs, ask.value),
-        table,
-        reporter,
-        new_model=_model_parameters(contamination, seed, drop, categorical, by, dates),
-    )
+    reporter, ids = Reporter(quiet), id_ or []
+    check_writable(labels)
+    table = _work.read(source, reporter, ids, min_rows=2, **reading)
+    model = _work.new_model(**parameters, jobs=jobs, has_labels=True)
+    if ask != Questions.STRANGEST:
+        model.set_params(query_strategy=ask.value)
+    _work.fit(model, table, reporter)
+    Review(model, table, reporter, source, labels, ids, reasons, ask.value).run()
 
 
 @app.command()
@@ -376,52 +325,3 @@ def demo(
     from skim.cli._demo import run
 
     run(data.value, report, seed)
-
-
-def _model_parameters(contamination, seed, drop, categorical, by, dates):
-    """Return the keyword arguments of `_work.new_model`."""
-    return {
-        "contamination": "auto" if contamination is None else contamination,
-        "seed": seed,
-        "drop": drop or (),
-        "categorical": categorical or (),
-        "by": by,
-        "dates": dates,
-    }
-
-
-def _read(source, reporter, reading):
-    """Read a table to fit a detector to."""
-    from skim.cli import _work
-
-    table = _work.read(source, reporter, **reading)
-    if len(table) < 2:
-        raise ValueError(f"{source} has one row; at least two are needed.")
-    return table
-
-
-def _finish(results, target, drafts, reporter, top):
-    """Write the results; return what to print."""
-    from skim.cli import _work
-    from skim.cli._screen import Listing
-
-    if target.is_file:
-        _work.write_results(results, target, drafts.output, reporter)
-    if not target.is_shown:
-        return None
-    n_listed = top or N_LISTED
-    n_rows = max(n_listed, min(int(results.is_outlier.sum()), len(results.explained)))
-    return Listing(results, results.strangest(n_rows), n_listed)
-
-
-def _end(listing, reporter, output, *others):
-    """Print the list, and say what was written."""
-    if listing is not None:
-        listing.print()
-        if listing.has_groups and output is None:
-            reporter.say(
-                "Rows with the same cause are one entry; --output has them all."
-            )
-    for path in (output, *others):
-        if path is not None:
-            reporter.say(f"Wrote {path}")

@@ -5,40 +5,37 @@ import pandas as pd
 
 from skim import datasets
 from skim.cli import _work
+from skim.cli._files import whole_file
 from skim.cli._reporter import Reporter, plain
-from skim.cli._screen import Listing
+from skim.cli._results import Results
+from skim.cli._screen import print_rows
 
 LOADERS = {
     "breast-cancer": datasets.load_breast_cancer_outliers,
     "wine": datasets.load_wine_outliers,
     "digits": datasets.load_digits_outliers,
 }
-N_SHOWN = 10
 
 
 def run(name, report, seed):
     """Fit a detector, show the strangest rows and write the report."""
     reporter = Reporter(quiet=False)
     _work.import_report()
-    with _work.whole_file(report) as draft:
+    with whole_file(report) as draft:
         data, known = LOADERS[name](return_X_y=True, as_frame=True)
+        is_known = np.asarray(known) == 1
         reporter.say(f"{name}: {len(data):,} rows, {data.shape[1]} columns")
-        reporter.say(f"{int(known.sum())} rows are known outliers")
+        reporter.say(f"{is_known.sum()} rows are known outliers")
         model = _work.new_model(contamination="auto", seed=seed)
         with reporter.step("Fitting TableDetector"):
             model.fit(data)
-        is_outlier = np.asarray(known) == 1
-        words = np.where(is_outlier, "outlier", "inlier")
-        results = _work.Results(
-            *(model, data),
-            ids=pd.DataFrame({"known": words}),
-            scores=model.training_scores_,
-        )
-        Listing(results, results.strangest(N_SHOWN)).print()
-        n_found = int((results.is_outlier & is_outlier).sum())
+        ids = pd.DataFrame({"known": np.where(is_known, "outlier", "inlier")})
+        results = Results(model, data, ids, scores=model.training_scores_)
+        print_rows(results, results.strangest(_work.N_LISTED))
         print(
-            f"{results.is_outlier.sum():,} rows are flagged, including {n_found} of "
-            f"the {is_outlier.sum()} known outliers."
+            f"{results.is_outlier.sum():,} rows are flagged, including "
+            f"{(results.is_outlier & is_known).sum()} of the {is_known.sum()} known "
+            "outliers."
         )
-        _work.make_report(model, results, draft, reporter, source=name)
+        _work.make_report(results, draft, reporter, name)
     print(plain(f"The report is {report}; open it in a browser."))

@@ -1,7 +1,6 @@
 """Writing output files completely or not at all."""
 
 import contextlib
-import errno
 import os
 import shutil
 import sys
@@ -9,8 +8,6 @@ import tempfile
 from pathlib import Path
 
 from skim._utils import replacing
-
-DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EACCES}
 
 
 @contextlib.contextmanager
@@ -26,8 +23,7 @@ def whole_file(path):
     target = Path(os.path.realpath(path))
     with replacing(target) as draft:
         _check_writable(path, target, draft)
-        with naming(path, draft):
-            yield draft
+        yield draft
         if target.exists():
             shutil.copymode(target, draft)
 
@@ -43,18 +39,15 @@ def check_writable(path):
 
 
 @contextlib.contextmanager
-def naming(path, draft=None):
-    """Name a file in errors of the disk.
-
-    If there is a draft, errors pass unless it has been begun: they are about others.
-    """
+def naming(path):
+    """Name the file, and not its draft, if it cannot be written."""
     try:
         yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        if error.errno not in DISK_ERRORS or (draft and not draft.stat().st_size):
-            raise
-        reason = os.strerror(error.errno)
-        raise type(error)(f"{path} cannot be written: {reason}.") from error
+        name, reason = path or "Standard output", error.strerror or error
+        raise OSError(f"{name} cannot be written: {reason}.") from error
 
 
 @contextlib.contextmanager

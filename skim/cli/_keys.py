@@ -27,16 +27,12 @@ class Keys:
     def __enter__(self):
         if self.is_terminal:
             self._before = termios.tcgetattr(sys.stdin)
-            self._listen()
+            tty.setcbreak(sys.stdin, termios.TCSADRAIN)
         return self
 
     def __exit__(self, *_):
         if self.is_terminal:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._before)
-
-    def _listen(self):
-        """Deliver keys without waiting for Enter."""
-        tty.setcbreak(sys.stdin, termios.TCSADRAIN)
 
     def drop(self):
         """Forget keys that were pressed before there was a question."""
@@ -50,7 +46,8 @@ class Keys:
             return line.strip()[:1].lower() or ("\n" if line else "")
         while True:
             while not select.select([sys.stdin], [], [], PATIENCE)[0]:
-                self._listen()  # shells undo it when they continue what was suspended
+                # Shells undo it when they continue what was suspended.
+                tty.setcbreak(sys.stdin, termios.TCSADRAIN)
             keys = os.read(sys.stdin.fileno(), 1024).decode(errors="replace")
             if not keys.startswith(ESCAPE):  # of arrows and function keys
                 return keys[:1].replace(END, "").lower()

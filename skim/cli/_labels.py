@@ -1,38 +1,30 @@
 """The labels of a table's rows, in a CSV file that people can read and edit."""
 
+import codecs
 import csv
 import hashlib
 import io
 import sys
 from collections import defaultdict
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 import numpy as np
 
-from skim.cli._files import whole_file
+from skim.cli._files import naming, whole_file
+from skim.cli._reporter import counted
 from skim.cli._results import as_text
 
-MEANING = "1 is an outlier, 0 an inlier and nothing unknown"
 VALUES = {"1": 1.0, "1.0": 1.0, "0": 0.0, "0.0": 0.0, "": np.nan}
-BOM = "\ufeff"  # with which spreadsheets begin a file
 LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 N_CHECKSUM = 8  # letters
 
 
 class Labels:
-    """The labels in a file, matched to the rows of a table.
+    """The labels in a file, matched to the rows of a table by Identifiers or Numbers.
 
     The file has the columns that identify rows, `label` and `answered`, when the label
     was given. Other columns, and lines that no answer is about, stay as they are. The
-    file is read before every change and replaced as a whole.
-
-    Parameters
-    ----------
-    path : Path
-        The file, which need not exist yet.
-    keys : Identifiers or Numbers
-        How rows are identified.
+    file, which need not exist yet, is read before every change and replaced as a whole.
 
     Attributes
     ----------
@@ -55,38 +47,37 @@ class Labels:
 
     def answer(self, row, label):
         """Write the label of a row at once; None means that it was skipped."""
-        file, places = self._load()
-        if not places[row]:
-            places[row].append(len(file.lines))
-            file.lines.append(Line(0, self.keys.cells(row)))
+        file, lines_of = self._load()
+        if row not in lines_of:
+            lines_of[row] = [self.keys.cells(row)]
+            file.lines.append((0, lines_of[row][0]))
         text = "" if label is None else str(int(label))
         time = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        for place in places[row]:
-            file.lines[place].cells.update({self._label: text, self._time: time})
+        for cells in lines_of[row]:
+            cells.update({self._label: text, self._time: time})
         self._save(file)
 
     def forget(self, row):
         """Take back the answer about a row."""
-        file, places = self._load()
+        file, lines_of = self._load()
         own = {*self.keys.columns, self._label, self._time}
-        for place in reversed(places[row]):
-            cells = file.lines[place].cells
+        for cells in lines_of[row]:
             if any(text for name, text in cells.items() if name not in own):
-                cells |= {self._label: "", self._time: ""}
+                cells.update({self._label: "", self._time: ""})
             else:
-                del file.lines[place]
+                cells.clear()
         self._save(file)
 
     def _save(self, file):
         names = [*self.keys.columns, self._label, self._time]
         file.columns.extend(name for name in names if name not in file.columns)
-        with whole_file(self.path) as draft:
+        with whole_file(self.path) as draft, naming(self.path):
             draft.write_bytes(file.to_bytes())
         self._load()
 
     def _load(self):
-        """Read the file; also return the places of the lines about each row."""
-        file = read_file(self.path)
+        """Read the file; also return the lines about each row."""
+        file = LabelsFile(self.path)
         required = [*self.keys.required, self._label]
         missing = [name for name in required if name not in file.columns]
         if file.columns and missing:
@@ -96,60 +87,49 @@ class Labels:
             )
         values = np.full(self.keys.n_rows, np.nan)
         is_seen = np.zeros(self.keys.n_rows, dtype=bool)
-        self.answered: list[int] = []
-        places: dict[int, list[int]] = defaultdict(list)
-        unknown = []
-        for place, line in enumerate(file.lines):
-            label, time = self._label_of(line), line.cells.get(self._time, "")
-            row = self.keys.find(line.cells)
+        answered, unknown = [], []
+        labelled: dict[int, int] = {}
+        lines_of: dict[int, list] = defaultdict(list)
+        for number, cells in file.lines:
+            text = cells.get(self._label, "").strip()
+            if text not in VALUES:
+                raise ValueError(
+                    f"{self.path} has the label {as_text(text)!r} in line {number}: 1 "
+                    "is an outlier, 0 an inlier and nothing unknown."
+                )
+            row, has_time = self.keys.find(cells), bool(cells.get(self._time))
             if row is None:
-                unknown += [line] * (not np.isnan(label))
+                unknown += [(number, cells)] * bool(text)
                 continue
-            places[row].append(place)
-            if not np.isnan(label):
-                if values[row] == 1 - label:
-                    self._refuse_both(row, [file.lines[i] for i in places[row]])
-                values[row] = label
-            is_seen[row] |= bool(time) or not np.isnan(label)
-            self.answered += [row] * bool(time)
+            if values[row] == 1 - VALUES[text]:
+                raise ValueError(
+                    f"{self.path} says both 1 and 0 about {self.keys.name(cells)} "
+                    f"(lines {labelled[row]} and {number}); keep one of them."
+                )
+            if text:
+                values[row], labelled[row] = VALUES[text], number
+            is_seen[row] |= has_time or bool(text)
+            answered += [row] * has_time
+            lines_of[row].append(cells)
         if unknown:
-            raise ValueError(self.keys.complaint(self.path, unknown))
-        self.values, self.is_seen = values, is_seen
-        return file, places
-
-    def _label_of(self, line):
-        text = line.cells.get(self._label, "").strip()
-        if text not in VALUES:
+            number, cells = unknown[0]
+            more = f" and for {len(unknown) - 1:,} more" if len(unknown) > 1 else ""
             raise ValueError(
-                f"{self.path} has the label {as_text(text)!r} in line {line.number}: "
-                f"{MEANING}."
+                f"{self.path} has a label for {self.keys.name(cells)} (line {number})"
+                f"{more}, but {self.keys.source} {self.keys.why_unknown(cells)}."
             )
-        return VALUES[text]
-
-    def _refuse_both(self, row, lines):
-        said = [str(line.number) for line in lines if self._label_of(line) >= 0]
-        raise ValueError(
-            f"{self.path} says both 1 and 0 about {self.keys.name(row)} (lines "
-            f"{' and '.join(said)}); keep one of them."
-        )
+        self.values, self.is_seen, self.answered = values, is_seen, answered
+        return file, lines_of
 
 
 def find_labels(path, table, found, *, ids, source):
     """Return the labels of a table, by the columns that the file has.
 
-    Parameters
-    ----------
-    path : Path
-    table : DataFrame
-    found : list of str
-        Columns that look like identifiers. The first one that identifies all rows by
-        itself is used, or else all of them together.
-    ids : list of str
-        Those that the user named, which take their place.
-    source : str
-        What the table is called.
+    These are `ids`, if the user named any. Otherwise, the first of the columns `found`
+    that identifies all rows by itself is used, or else all of them together, or else
+    the numbers of the rows.
     """
-    columns = read_file(path).columns
+    columns = LabelsFile(path).columns
     if ids:
         keys = Identifiers(table, ids, source)
         if keys.unclear is not None:
@@ -180,32 +160,26 @@ def matched_labels(path, table, reporter, found, *, ids, source):
     values = find_labels(path, table, found, ids=ids, source=source).values
     if np.isnan(values).all():
         raise ValueError(f"{path} has no labels; answer some with skim review.")
-    reporter.say(f"{counted(values)} in {path}, all of rows in the table")
+    reporter.say(f"{summary(values)} in {path}, all of rows in the table")
     return values
 
 
-def counted(values):
+def summary(values):
     """Return the number of labels in words."""
     n_outliers, n_inliers = int((values == 1).sum()), int((values == 0).sum())
     return (
-        f"{_number(n_outliers + n_inliers, 'label')} ({_number(n_outliers, 'outlier')}"
-        f", {_number(n_inliers, 'inlier')})"
+        f"{counted(n_outliers + n_inliers, 'label')} ({counted(n_outliers, 'outlier')}"
+        f", {counted(n_inliers, 'inlier')})"
     )
 
 
 def agreement(values, is_outlier):
     """Say how many of the labels the threshold agrees with."""
-    known = ~np.isnan(values)
-    n_agreed = int((values[known] == is_outlier[known]).sum())
-    n_labels = int(known.sum())
+    is_right = (values == is_outlier)[~np.isnan(values)]
     return (
-        f"The threshold agrees with {n_agreed:,} of {_number(n_labels, 'label')} "
-        f"({n_agreed / n_labels:.0%})."
+        f"The threshold agrees with {is_right.sum():,} of "
+        f"{counted(len(is_right), 'label')} ({is_right.mean():.0%})."
     )
-
-
-def _number(n, noun):
-    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 # Rows ------------------------------------------------------------------------------
@@ -214,10 +188,7 @@ def _number(n, noun):
 class Identifiers:
     """Rows by the columns that identify them.
 
-    Attributes
-    ----------
-    unclear : str or None
-        The name of a row that is missing or not its alone, None without one.
+    `unclear` is the name of a row that is missing or not its alone, None without one.
     """
 
     def __init__(self, table, columns, source):
@@ -230,7 +201,9 @@ class Identifiers:
         self._rows = {name: row for row, name in enumerate(self._names)}
         is_last = [self._rows[name] == row for row, name in enumerate(self._names)]
         is_unclear = frame.isna().any(axis=1).to_numpy() | ~np.array(is_last)
-        self.unclear = self.name(is_unclear.argmax()) if is_unclear.any() else None
+        self.unclear = None
+        if is_unclear.any():
+            self.unclear = self.name(self.cells(is_unclear.argmax()))
 
     def cells(self, row):
         """Return what identifies a row in the file."""
@@ -241,31 +214,24 @@ class Identifiers:
         key = tuple(cells.get(name, "").strip() for name in self.columns)
         return self._rows.get(key)
 
-    def name(self, row):
+    def name(self, cells):
         """Return what to call a row."""
-        return _named(self.cells(row))
+        return ", ".join(f"{n} {as_text(cells.get(n, ''))}" for n in self.required)
 
-    def complaint(self, path, lines):
-        """Say that lines are about rows which the table does not have."""
-        first = {name: lines[0].cells.get(name, "") for name in self.columns}
-        more = f" and for {len(lines) - 1:,} more rows" if len(lines) > 1 else ""
-        return (
-            f"{path} has a label for {_named(first)} (line {lines[0].number}){more} "
-            f"which {self.source} does not have; remove it, or give the table that "
-            "has it."
-        )
+    def why_unknown(self, cells):
+        """Return what is wrong with a line about a row that was not found."""
+        return "does not have it; remove the label, or give the table that has it"
 
 
-class Numbers:
+class Numbers(Identifiers):
     """Rows by their numbers, with a checksum that shows whether they have changed.
 
     `names` are columns that say more to people than numbers do.
     """
 
-    required = ("row",)
-
     def __init__(self, table, names, source):
         self.columns = list(dict.fromkeys(["row", "checksum", *names]))
+        self.required = ["row"]
         self.table = table
         self.source = source
         self.n_rows = len(table)
@@ -277,36 +243,21 @@ class Numbers:
 
     def find(self, cells):
         """Return the row of this number, None if it is not what it was."""
-        row = self._place(cells)
-        if row is None:
-            return None
-        checksum = cells.get("checksum", "").strip()
-        return row if not checksum or checksum == self._checksum(row) else None
-
-    def name(self, row):
-        """Return what to call a row."""
-        return f"row {row + 1}"
-
-    def complaint(self, path, lines):
-        """Say that lines are about rows which are not there, or have changed."""
-        first = lines[0]
-        number = as_text(first.cells.get("row", ""))
-        more = f" and {len(lines) - 1:,} more rows" if len(lines) > 1 else ""
-        if not first.cells.get("checksum") and self._place(first.cells) is None:
-            return (
-                f"{path} has a label for row {number!r} (line {first.number}){more}, "
-                f"but the rows of {self.source} are numbered from 1 to {self.n_rows}."
-            )
-        return (
-            f"{self.source} has changed: row {number}{more} cannot be what {path} has "
-            f"a label for (line {first.number}); restore the table, remove these "
-            "labels, or begin a new file, with --id if a column identifies rows."
-        )
-
-    def _place(self, cells):
         number = cells.get("row", "").strip().removesuffix(".0")
         row = int(number) - 1 if number.isdecimal() else -1
-        return row if 0 <= row < self.n_rows else None
+        if not 0 <= row < self.n_rows:
+            return None
+        checksum = cells.get("checksum", "").strip()
+        return row if checksum in ("", self._checksum(row)) else None
+
+    def why_unknown(self, cells):
+        """Return what is wrong with a line about a row that was not found."""
+        if not cells.get("checksum"):
+            return f"has the rows 1 to {self.n_rows}"
+        return (
+            "has changed; restore the table, remove these labels, or begin a new file, "
+            "with --id if a column identifies rows"
+        )
 
     def _checksum(self, row):
         # Letters alone, as spreadsheets would rewrite what looks like a number.
@@ -320,62 +271,46 @@ def _full(value):
     return as_text(value, sys.maxsize).strip()
 
 
-def _named(cells):
-    return ", ".join(f"{name} {as_text(text)}" for name, text in cells.items())
-
-
 # The file --------------------------------------------------------------------------
 
 
-class Line(NamedTuple):
-    """A line of a labels file: its number, 0 for a new one, and texts by column."""
+class LabelsFile:
+    """A CSV file as people write it, which can be written again in the same way.
 
-    number: int
-    cells: dict[str, str]
+    `lines` are pairs of a line number and texts by column.
+    """
 
-
-class LabelsFile(NamedTuple):
-    """A CSV file as people write it, which can be written again in the same way."""
-
-    columns: list[str]
-    lines: list[Line]
-    delimiter: str = ","
-    newline: str = "\n"
-    has_bom: bool = False
+    def __init__(self, path):
+        data = path.read_bytes() if path.exists() else b""
+        # Spreadsheets begin a file with a byte order mark.
+        self.encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
+        try:
+            text = data.decode(self.encoding)
+        except UnicodeDecodeError:
+            raise ValueError(f"{path} is not UTF-8; save it as CSV in UTF-8.") from None
+        header = text.partition("\n")[0]
+        self.newline = "\r\n" if header.endswith("\r") else "\n"
+        self.delimiter = max(",;\t", key=header.count)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
+        self.columns = [name.strip() for name in next(reader, [])]
+        self.lines = []
+        for cells in reader:
+            if len(cells) > len(self.columns):
+                raise ValueError(
+                    f"{path} has {len(cells)} fields in line {reader.line_num}, but "
+                    f"{len(self.columns)} columns; quote those with "
+                    f"{self.delimiter!r} in them."
+                )
+            if any(cells):
+                named = dict(zip(self.columns, cells, strict=False))
+                self.lines.append((reader.line_num, named))
 
     def to_bytes(self):
-        """Return the content of the file."""
+        """Return the content of the file, without lines that have no cells."""
         text = io.StringIO()
         writer = csv.writer(text, delimiter=self.delimiter, lineterminator=self.newline)
         writer.writerow(self.columns)
-        for line in self.lines:
-            writer.writerow([line.cells.get(name, "") for name in self.columns])
-        return (BOM * self.has_bom + text.getvalue()).encode()
-
-
-def read_file(path):
-    """Return a LabelsFile, empty if there is no such file."""
-    if not path.exists():
-        return LabelsFile([], [])
-    try:
-        text = path.read_bytes().decode()
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not UTF-8; save it as CSV in UTF-8.") from None
-    has_bom = text.startswith(BOM)
-    text = text.removeprefix(BOM)
-    header = text.partition("\n")[0]
-    newline = "\r\n" if header.endswith("\r") else "\n"
-    delimiter = max(",;\t", key=header.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    columns = [name.strip() for name in next(reader, [])]
-    lines = []
-    for cells in reader:
-        if len(cells) > len(columns):
-            raise ValueError(
-                f"{path} has {len(cells)} fields in line {reader.line_num}, but "
-                f"{len(columns)} columns; quote those with {delimiter!r} in them."
-            )
-        if any(cells):
-            named = zip(columns, cells, strict=False)
-            lines.append(Line(reader.line_num, dict(named)))
-    return LabelsFile(columns, lines, delimiter, newline, has_bom)
+        for _, cells in self.lines:
+            if cells:
+                writer.writerow([cells.get(name, "") for name in self.columns])
+        return text.getvalue().encode(self.encoding)

@@ -22,13 +22,9 @@ ROOMS = tuple(
 def save_model(model, path, *, ids=()):
     """Save a fitted detector of tables, and the columns naming rows."""
     import_skops().dump(model, path)
-    label = {
-        "skim": skim.__version__,
-        "scikit-learn": sklearn.__version__,
-        "id": list(ids),
-    }
+    versions = {"skim": skim.__version__, "scikit-learn": sklearn.__version__}
     with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr(LABEL, json.dumps(label, indent=2))
+        archive.writestr(LABEL, json.dumps(versions | {"id": list(ids)}, indent=2))
 
 
 def load_model(path):
@@ -41,23 +37,30 @@ def load_model(path):
     io = import_skops()
     if not os.path.exists(path):
         raise FileNotFoundError(f"{path} does not exist.")
-    label = _read_label(path)
-    if label["skim"] != skim.__version__:
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(LABEL) as file:
+            label = json.loads(file.read(2**20))
+        saved, sklearn_then = str(label["skim"]), str(label["scikit-learn"])
+        ids = [str(name) for name in label["id"]]
+    except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError):
+        raise _not_ours(path) from None
+    if saved != skim.__version__:
         raise ValueError(
-            f"{path} was saved with skim {label['skim']}, but this is skim "
-            f"{skim.__version__}; fit it again, or install skim {label['skim']}."
+            f"{path} was saved with skim {saved}, but this is skim "
+            f"{skim.__version__}; fit it again, or install skim {saved}."
         )
     warning = None
-    if label["scikit-learn"] != sklearn.__version__:
+    if sklearn_then != sklearn.__version__:
         warning = (
-            f"{path} was saved with scikit-learn {label['scikit-learn']}, but this is "
+            f"{path} was saved with scikit-learn {sklearn_then}, but this is "
             f"{sklearn.__version__}; the scores may differ."
         )
     _check_sizes(path)
+    damaged = ValueError(f"{path} is damaged; save the model again.")
     try:
         types = io.get_untrusted_types(file=path)
     except Exception:  # files can be damaged in endless ways
-        raise _damaged(path) from None
+        raise damaged from None
     foreign = [name for name in types if not is_trusted(name)]
     if foreign:
         raise ValueError(
@@ -70,12 +73,13 @@ def load_model(path):
             model = io.load(path, trusted=types)
             is_model = isinstance(model, skim.TableDetector | skim.IMBoostDetector)
             if is_model:  # and its parts fit together
-                model.score_samples(_empty_row(model))
+                names = model.feature_names_in_
+                model.score_samples(pd.DataFrame([[None] * len(names)], columns=names))
     except Exception:
-        raise _damaged(path) from None
+        raise damaged from None
     if not is_model:
         raise _not_ours(path)
-    return model, label["id"], warning
+    return model, ids, warning
 
 
 def is_trusted(name):
@@ -128,32 +132,5 @@ def _has_size(file, size):
     return dtype.hasobject or n_values * dtype.itemsize == size - file.tell()
 
 
-def _empty_row(model):
-    return pd.DataFrame([[None] * len(model.feature_names_in_)]).set_axis(
-        model.feature_names_in_, axis=1
-    )
-
-
-def _read_label(path):
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(LABEL) as file:
-            label = json.loads(file.read(2**20))
-        versions = {name: str(label[name]) for name in ("skim", "scikit-learn")}
-        return versions | {"id": [str(name) for name in label.get("id", ())]}
-    except (
-        OSError,
-        zipfile.BadZipFile,
-        KeyError,
-        ValueError,
-        TypeError,
-        AttributeError,
-    ):
-        raise _not_ours(path) from None
-
-
 def _not_ours(path):
     return ValueError(f"{path} is not a model saved by skim; it was not loaded.")
-
-
-def _damaged(path):
-    return ValueError(f"{path} is damaged; save the model again.")

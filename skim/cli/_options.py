@@ -2,15 +2,32 @@
 
 import difflib
 import glob
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-FILES = (".csv", ".parquet")  # that can be written
-DATES = ("auto", "day first", "month first")
+EXTENSIONS = {
+    "output": (".csv", ".parquet"),
+    "save": (".skops",),
+    "report": (".html", ".htm"),
+}
+READ = ["skip_rows", "comment", "delimiter", "encoding", "skip_bad_lines"]
+READ += ["sheet", "dates"]
+DATES = ("auto", "day-first", "month-first")
+NEEDED = {
+    "skip_rows": "a number of lines",
+    "skip_bad_lines": "yes or no",
+    "dates": "day-first, month-first or auto",
+}
 YES, NO = ("", "true", "yes", "1"), ("false", "no", "0")
+
+
+def _check_jobs(jobs):
+    if jobs == 0:
+        raise typer.BadParameter("must be positive, or -1 for all processors, not 0.")
+    return jobs
+
 
 Source = Annotated[
     str,
@@ -95,49 +112,11 @@ Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 Jobs = Annotated[
     int,
     typer.Option(
-        callback=lambda jobs: _check_jobs(jobs),
+        callback=_check_jobs,
         help="Number of threads; -1 uses all processors. Does not affect the result.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
-
-
-def _check_jobs(jobs):
-    if jobs == 0:
-        raise typer.BadParameter("must be positive, or -1 for all processors, not 0.")
-    return jobs
-
-
-# How to read ----------------------------------------------------------------------
-
-
-def _count(text):
-    if not text.isdecimal():
-        raise ValueError("a number of lines")
-    return int(text)
-
-
-def _flag(text):
-    if text.lower() not in YES + NO:
-        raise ValueError("yes or no")
-    return text.lower() in YES
-
-
-def _dates(text):
-    if text.replace("-", " ") not in DATES:
-        raise ValueError("day-first, month-first or auto")
-    return text.replace("-", " ")
-
-
-READERS: dict[str, Callable] = {
-    "skip_rows": _count,
-    "comment": str,
-    "delimiter": lambda text: text.replace("\\t", "\t"),
-    "encoding": str,
-    "skip_bad_lines": _flag,
-    "sheet": str,
-    "dates": _dates,
-}
 
 
 def reading(pairs):
@@ -146,24 +125,28 @@ def reading(pairs):
     for pair in pairs or ():
         name, _, text = pair.partition("=")
         name = name.strip().replace("-", "_")
-        if name not in READERS:
-            near = difflib.get_close_matches(name, READERS, 1)
-            advice = f"did you mean {near[0]}?" if near else f"use {', '.join(READERS)}"
+        if name not in READ:
+            near = difflib.get_close_matches(name, READ, 1)
+            advice = f"did you mean {near[0]}?" if near else f"use {', '.join(READ)}"
             raise typer.BadParameter(f"--read does not know {name!r}; {advice}")
-        try:
-            options[name] = READERS[name](text)
-        except ValueError as error:
-            raise typer.BadParameter(
-                f"--read {name} needs {error}, not {text!r}."
-            ) from None
+        options[name] = _read_value(name, text)
     return options, options.pop("dates", "auto")
 
 
-# What is wrong --------------------------------------------------------------------
+def _read_value(name, text):
+    if name == "skip_rows" and text.isdecimal():
+        return int(text)
+    if name == "skip_bad_lines" and text.lower() in YES + NO:
+        return text.lower() in YES
+    if name == "dates" and text in DATES:
+        return text.replace("-", " ")
+    if name in NEEDED:
+        raise typer.BadParameter(f"--read {name} needs {NEEDED[name]}, not {text!r}.")
+    return text.replace("\\t", "\t") if name == "delimiter" else text
 
 
-def check_model_options(contamination, drop, categorical):
-    """Refuse a share that is none, and columns that are given two roles."""
+def model_parameters(contamination, seed, drop, categorical, by, dates):
+    """Check the options of the model; return the arguments of `_work.new_model`."""
     if contamination is not None and not 0 <= contamination <= 0.5:
         raise typer.BadParameter(
             f"--contamination must be in [0, 0.5], not {contamination:g}."
@@ -172,13 +155,21 @@ def check_model_options(contamination, drop, categorical):
         raise typer.BadParameter(
             f"{column} is given to both --drop and --categorical; choose one."
         )
+    return {
+        "contamination": "auto" if contamination is None else contamination,
+        "seed": seed,
+        "drop": drop or (),
+        "categorical": categorical or (),
+        "by": by,
+        "dates": dates,
+    }
 
 
 def output_folder(output, scheduler, source, read):
     """Return the output folder, or None if the output is not one."""
     is_folder = output is not None and (
         output.endswith("/")
-        or (Path(output).is_dir() and not output.lower().endswith(FILES))
+        or (Path(output).is_dir() and not output.lower().endswith(EXTENSIONS["output"]))
     )
     if not is_folder:
         if scheduler is not None:
@@ -195,32 +186,26 @@ def output_folder(output, scheduler, source, read):
     return Path(output)
 
 
-def check_paths(source, *, output=None, save=None, report=None, read=None, labels=None):
+def check_paths(source, inputs=(), **outputs):
     """Refuse other extensions, to overwrite an input, or to write a file twice."""
-    output = None if output is None or str(output) == "-" else output
-    for option, path, extensions in (
-        ("--output", output, FILES),
-        ("--save", save, (".skops",)),
-        ("--report", report, (".html", ".htm")),
-    ):
-        is_file = path is not None and (path.is_file() or not path.exists())
+    seen = {path.resolve() for path in (*_files_in(source), *filter(None, inputs))}
+    for option, path in outputs.items():
+        if path in (None, "-"):
+            continue
+        path = Path(path)
+        is_file = path.is_file() or not path.exists()
+        extensions = EXTENSIONS.get(option, (path.suffix.lower(),))
         if is_file and path.suffix.lower() not in extensions:
-            or_folder = ", or in / for a folder" * (option == "--output")
+            or_folder = ", or in / for a folder" * (option == "output")
             raise typer.BadParameter(
-                f"{option} must end in {' or '.join(extensions)}{or_folder}, unlike "
+                f"--{option} must end in {' or '.join(extensions)}{or_folder}, unlike "
                 f"{path}."
             )
-    inputs = [
-        path.resolve() for path in (*_files_in(source), *([read] if read else []))
-    ]
-    seen = set(inputs)
-    for path in (output, save, report, labels):
-        if path is not None:
-            if path.resolve() in seen:
-                raise typer.BadParameter(
-                    f"{path} would be overwritten; choose another file."
-                )
-            seen.add(path.resolve())
+        if path.resolve() in seen:
+            raise typer.BadParameter(
+                f"{path} would be overwritten; choose another file."
+            )
+        seen.add(path.resolve())
 
 
 def _files_in(source):

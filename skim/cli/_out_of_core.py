@@ -5,110 +5,101 @@ import io
 import json
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import typer
 
 from skim._utils import replacing
 from skim.cli import _work
 from skim.cli._model_file import load_model, save_model
 from skim.cli._output_folder import OutputFolder
+from skim.cli._reporter import counted
 from skim.cli._results import Results
-from skim.cli._screen import Listing
+from skim.cli._screen import print_rows
 from skim.cli._workers import workers_of
 from skim.distributed._sample import draw, merge, sampled_rows
 from skim.tables._decide import MIN_COUNTING, counts_up
 from skim.tables._read import BatchReader, typed_frame
 
 N_STRANGEST = 50  # rows in the summary and the report
-SAMPLE = 200_000  # rows in the report on a model that is not trained here
-
-
-class Request(NamedTuple):
-    """What to write about the rows.
-
-    Attributes
-    ----------
-    source : str
-    folder : Path
-    text : dict
-        How to read text files.
-    ids, keep : list of str
-        Columns that name rows, and others to write.
-    n_reasons : int
-    n_listed : int
-        Number of rows to list on standard output.
-    report : Path or None
-    scheduler : str or None
-        Address of a cluster; None means threads.
-    jobs : int
-        Number of threads.
-    """
-
-    source: str
-    folder: Path
-    text: dict
-    ids: list
-    keep: list
-    n_reasons: int
-    n_listed: int
-    report: Path | None
-    scheduler: str | None
-    jobs: int
+SAMPLE = 200_000  # rows to train on, and in the report
 
 
 class Run:
-    """What the steps of a command share.
+    """A run of `skim detect` or `skim score` with a folder as output.
 
-    Attributes
-    ----------
-    request : Request
-    reporter : Reporter
-    reader : BatchReader
-    folder : OutputFolder
-    drafts : OutputFiles
-        Of files beside the folder.
+    `outputs` are the other files and the list, `reading` says how to read text files,
+    and `scheduler` is the address of a cluster, or None for `jobs` threads.
     """
 
-    def __init__(self, request, reporter, command, options, saved_ids=()):
-        self.reporter = reporter
-        self.reader = BatchReader(request.source, [], **request.text)
-        inside = request.folder.resolve()
-        for source in self.reader.sources:
-            if isinstance(source.data, Path) and source.data.resolve().parent == inside:
-                raise typer.BadParameter(
-                    f"{request.folder} has parts to read; choose another folder."
-                )
-        header = self.reader.header
-        _work.check_named(header, id=request.ids, keep=request.keep)
-        ids = request.ids or [name for name in saved_ids if name in header]
-        self.request = request._replace(ids=ids)
-        same = ("text", "ids", "keep", "n_reasons")
-        options |= {name: getattr(self.request, name) for name in same}
-        data = [[source.name, source.state()] for source in self.reader.sources]
-        run = {"command": command, "input": _fingerprint(data)}
-        self.folder = OutputFolder(
-            request.folder, run | {"options": _fingerprint(options)}
-        )
+    def __init__(self, source, path, reading, n_reasons, outputs, scheduler, jobs):
+        self.source = source
+        self.path = path
+        self.reader = BatchReader(source, [], **reading)
+        self.reading = reading
+        self.n_reasons = n_reasons
+        self.outputs = outputs
+        self.reporter = outputs.reporter
+        self.scheduler = scheduler
+        self.jobs = jobs
+        outputs.is_file = False
+
+    def detect(self, parameters, ids):
+        """Fit a model to a sample of the rows and write the results of all of them.
+
+        `parameters` are the arguments of `_work.new_model`.
+        """
+        rows = None
+        options = {"command": "detect", "model": parameters, "sample": SAMPLE}
+        with self._open(options, ids) as workers:
+            if not self.folder.model.exists():
+                rows = self._fit(parameters)
+            model, _, _ = load_model(self.folder.model)
+            self._write_parts(model, workers)
+            n_trained, by = self.folder.summary["n_trained"], "."
+            if n_trained < self.folder.summary["n_rows"]:
+                by = f", by the threshold of a sample of {n_trained:,} rows."
+            self._finish(model, by, rows)
+
+    def score(self, model_file, ids):
+        """Write the results of a saved model on all rows."""
+        model, saved_ids, warning = load_model(model_file)
+        if warning:
+            self.reporter.note(warning)
+        ids = ids or [name for name in saved_ids if name in self.reader.header]
+        digest = hashlib.sha256(Path(model_file).read_bytes()).hexdigest()
+        with self._open({"command": "score", "model": digest}, ids) as workers:
+            self._write_parts(model, workers)
+            if not self.folder.parts:
+                raise ValueError(f"{self.source} has no rows.")
+            self._finish(model, ", by the threshold of the training data.")
 
     @contextmanager
-    def outputs(self, save=None):
+    def _open(self, options, ids):
         """Begin the folder and other files; yield the workers, and tell what stays."""
-        request, reporter, folder = self.request, self.reporter, self.folder
-        if request.report:
-            _work.import_report()
-        nowhere = _work.Target(None, is_file=False, is_shown=False)
-        with (
-            workers_of(request.scheduler, request.jobs) as workers,
-            _work.output_files(nowhere, save=save, report=request.report) as drafts,
-        ):
-            self.drafts = drafts
-            folder.begin()
-            if folder.is_begun:
-                n_parts = len(folder.parts)
-                parts = "1 part is" if n_parts == 1 else f"{n_parts:,} parts are"
-                reporter.say(f"Continuing the run in {folder.path}: {parts} there")
+        _work.check_ids(self.reader.header, ids)
+        self.ids, sources, reporter = ids, self.reader.sources, self.reporter
+        inside = self.path.resolve()
+        for source in sources:
+            if isinstance(source.data, Path) and source.data.resolve().parent == inside:
+                raise typer.BadParameter(
+                    f"{self.path} has parts to read; choose another folder."
+                )
+        run = {
+            "command": options["command"],
+            "input": _fingerprint(
+                [[source.name, source.state()] for source in sources]
+            ),
+            "options": _fingerprint([options, self.reading, ids, self.n_reasons]),
+        }
+        self.folder = OutputFolder(self.path, run)
+        with workers_of(self.scheduler, self.jobs) as workers, self.outputs.opened():
+            self.folder.begin()
+            if self.folder.is_begun:
+                n_parts = len(self.folder.parts)
+                parts = f"{counted(n_parts, 'part')} {'is' if n_parts == 1 else 'are'}"
+                reporter.say(f"Continuing the run in {self.path}: {parts} there")
             try:
                 yield workers
             except KeyboardInterrupt:
@@ -116,93 +107,145 @@ class Run:
                 raise typer.Exit(130) from None
         for note in dict.fromkeys(self.reader.notes):
             reporter.note(note)
-        for path in (request.folder, save, request.report):
+        for path in (self.path, self.outputs.save, self.outputs.report):
             if path is not None:
                 reporter.say(f"Wrote {path}")
 
-    @property
-    def columns(self):
-        """How `_part_results` treats columns, as keyword arguments."""
-        request = self.request
-        return {
-            "ids": request.ids,
-            "keep": request.keep,
-            "n_reasons": request.n_reasons,
-            "is_text": self.reader.is_text,
-        }
+    # Work on all rows --------------------------------------------------------------
 
+    def _fit(self, parameters):
+        """Fit a model to a sample of the rows, save it, and return the sample."""
+        rows, n_rows, counters = self._sample(parameters["seed"])
+        if n_rows < 2:
+            raise ValueError(f"{self.source} has fewer than two rows.")
+        model = _work.new_model(**parameters, ids=counters, jobs=self.jobs)
+        _work.fit(model, rows.reset_index(drop=True), self.reporter)
+        model.set_params(n_jobs=None)  # parts are scored at the same time
+        self.folder.note(n_trained=len(rows), n_rows=n_rows)
+        with replacing(self.folder.model) as draft:
+            save_model(model, draft, ids=self.ids)
+        return rows
 
-def detect(request, reporter, *, new_model, sample_size, save):
-    """Fit a model to a sample of the rows and write the results of all of them.
+    def _sample(self, seed):
+        """Return sampled rows, the number of all rows, and columns that count up."""
+        held, below = [], 1.0
+        counters = list(self.reader.header)
+        with self.reporter.step("Sampling rows") as advance:
+            for number, (_, batch) in enumerate(self.reader):
+                held.append(draw(batch, number, seed, SAMPLE, below))
+                if sum(len(sample.keys) for sample in held) > 2 * SAMPLE:
+                    held = [merge(held, SAMPLE)]
+                    below = held[0].keys.max()
+                counters = [name for name in counters if _counts_up(batch[name])]
+                advance(len(batch))
+        if not held:
+            return self.reader.header, 0, []
+        sample = merge(held, SAMPLE)
+        rows = sampled_rows(sample)
+        if self.reader.is_text:
+            rows = typed_frame(rows, list(rows))
+        self.reporter.say(f"{sample.n_seen:,} rows, {rows.shape[1]} columns")
+        return rows, sample.n_seen, counters
 
-    `new_model` is the keyword arguments of `_work.new_model`.
-    """
-    options = {"new_model": new_model, "sample": sample_size}
-    run = Run(request, reporter, "detect", options)
-    folder, rows = run.folder, None
-    with run.outputs(save) as workers:
-        if not folder.model.exists():
-            rows, n_seen, ids = _sample(run, new_model["seed"], sample_size)
-            if n_seen < 2:
-                raise ValueError(f"{request.source} has fewer than two rows.")
-            model = _work.new_model(**new_model, ids=ids)
-            _work.fit(model, rows.reset_index(drop=True), reporter)
-            folder.note(n_trained=len(rows), n_rows=n_seen)
-            with replacing(folder.model) as draft:
-                save_model(model, draft, ids=request.ids)
-        model, _, _ = load_model(folder.model)
-        _write_parts(run, model, workers)
-        if save:
-            save_model(model, run.drafts.save, ids=request.ids)
-        n_trained, by = folder.summary["n_trained"], "."
-        if n_trained < folder.summary["n_rows"]:
-            by = f", by the threshold of a sample of {n_trained:,} rows."
-        _finish(run, model, by, rows)
+    def _write_parts(self, model, workers):
+        """Write the results of the batches that are still missing."""
+        shared = workers.share(model)
+        how = self.ids, self.n_reasons, self.reader.is_text
 
+        def calls():
+            first_row = 0
+            for number, (name, batch) in enumerate(self.reader):
+                if number not in self.folder.parts:
+                    yield batch, name, number, first_row, shared, how
+                first_row += len(batch)
 
-def score(request, reporter, *, model_file):
-    """Write the results of a saved model on all rows."""
-    model, saved_ids, warning = load_model(model_file)
-    if warning:
-        reporter.note(warning)
-    used = hashlib.sha256(Path(model_file).read_bytes()).hexdigest()
-    run = Run(request, reporter, "score", {"model": used}, saved_ids)
-    with run.outputs() as workers:
-        _write_parts(run, model, workers)
-        if not run.folder.parts:
-            raise ValueError(f"{request.source} has no rows.")
-        _finish(run, model, ", by the threshold of the training data.")
+        with self.reporter.step("Scoring rows") as advance:
+            for number, data, facts in workers.results(_part_results, calls()):
+                self.folder.write(number, data, **facts)
+                advance(facts["n_rows"])
+
+    def _results(self, model, table, numbers):
+        how = self.ids, self.n_reasons, self.reader.is_text
+        return _results(model, table, self.source, numbers, *how)
+
+    # The end -----------------------------------------------------------------------
+
+    def _finish(self, model, by, rows=None):
+        """Sum up what is in the parts, list the strangest rows and write files."""
+        parts = [self.folder.parts[number] for number in sorted(self.folder.parts)]
+        n_rows, n_outliers = (
+            sum(part[key] for part in parts) for key in ("n_rows", "n_outliers")
+        )
+        with self.reporter.step("Collecting the strangest rows"):
+            table, numbers = self._strangest_rows(model, parts)
+        top = self._results(model, table, numbers)
+        reasons = top.explain(np.arange(len(table)))
+        names = top.names(range(len(table)))
+        self.folder.note(
+            is_complete=True,
+            n_rows=n_rows,
+            n_outliers=n_outliers,
+            threshold=-float(model.offset_),
+            parts=parts,
+            strangest=[
+                {name: texts[i] for name, texts in names.items()}
+                | {next(iter(names)): int(numbers[i])}
+                | {"loss": float(top.losses[i]), "reasons": str(reasons[i])}
+                for i in range(min(len(table), N_STRANGEST))
+            ],
+        )
+        verb = "is an outlier" if n_outliers == 1 else "are outliers"
+        share = f"{n_outliers:,} of {n_rows:,} rows ({n_outliers / n_rows:.2%})"
+        self.reporter.say(f"{share} {verb}{by}")
+        n_listed = min(self.outputs.n_listed, len(table))
+        if n_listed:
+            print_rows(top, np.arange(n_listed))
+        about, source = top, self.source
+        if self.outputs.report:
+            if rows is None:
+                rows, _, _ = self._sample(0)
+            about = self._with_sample(model, table, numbers, rows, parts)
+            if len(about.table) < n_rows:
+                source = f"{Path(self.source).name} (a sample of {len(rows):,} of "
+                source += f"{n_rows:,} rows, with the strangest of all)"
+        self.outputs.write_others(about, ids=self.ids, source=source)
+
+    def _strangest_rows(self, model, parts):
+        """Return the strangest rows of all, strangest first, and their numbers."""
+        from pyarrow import parquet
+
+        named = _work.id_columns(self.reader.header, model, self.ids)
+        loss = "skim_loss" if "loss" in named else "loss"
+        n_kept, first_row, chosen = max(N_STRANGEST, self.outputs.n_listed), 0, []
+        for part in parts:
+            path = self.folder.part(part["number"])
+            losses = parquet.read_table(path, columns=[loss])[loss].to_pandas()
+            chosen.append(losses.set_axis(losses.index + first_row).nlargest(n_kept))
+            first_row += len(losses)
+        numbers = pd.concat(chosen).nlargest(n_kept).index.to_numpy()
+        first_row, found = 0, []
+        for _, batch in self.reader:
+            batch = batch.set_axis(np.arange(len(batch)) + first_row, axis=0)
+            found.append(batch[batch.index.isin(numbers)])
+            first_row += len(batch)
+        table = pd.concat([few for few in found if len(few)]).loc[numbers]
+        return table.reset_index(drop=True), numbers + 1
+
+    def _with_sample(self, model, table, numbers, rows, parts):
+        """Return the results of the sample and the strangest rows of all."""
+        first_rows = np.cumsum([0, *(part["n_rows"] for part in parts)])
+        batch, place = (rows.index.get_level_values(level) for level in (0, 1))
+        sampled = first_rows[batch] + place + 1
+        new = ~np.isin(numbers, sampled)
+        if self.reader.is_text:
+            table = typed_frame(table, list(table))
+        both = pd.concat([rows, table[new]], ignore_index=True)
+        return self._results(model, both, np.r_[sampled, numbers[new]])
 
 
 def _fingerprint(value):
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-# Work on all rows -----------------------------------------------------------------
-
-
-def _sample(run, seed, n_rows):
-    """Return sampled rows, the number of all rows, and the columns that count up."""
-    held, below, n_batches = [], 1.0, 0
-    counters = list(run.reader.header)
-    with run.reporter.progress("Sampling rows", None) as advance:
-        for _, batch in run.reader:
-            held.append(draw(batch, n_batches, seed, n_rows, below))
-            if sum(len(sample.keys) for sample in held) > 2 * n_rows:
-                held = [merge(held, n_rows)]
-                below = held[0].keys.max()
-            counters = [name for name in counters if _counts_up(batch[name])]
-            n_batches += 1
-            advance(1)
-    if not held:
-        return run.reader.header, 0, []
-    sample = merge(held, n_rows)
-    rows = sampled_rows(sample)
-    if run.reader.is_text:
-        rows = typed_frame(rows, list(rows))
-    run.reporter.say(f"{sample.n_seen:,} rows, {rows.shape[1]} columns")
-    return rows, sample.n_seen, counters
 
 
 def _counts_up(column):
@@ -214,30 +257,13 @@ def _counts_up(column):
     )
 
 
-def _write_parts(run, model, workers):
-    """Write the results of the batches that are still missing."""
-    folder, shared, how = run.folder, workers.share(model), run.columns
-
-    def calls():
-        first_row = 0
-        for number, (name, batch) in enumerate(run.reader):
-            if number not in folder.parts:
-                yield batch, name, number, first_row, shared, how
-            first_row += len(batch)
-
-    with run.reporter.progress("Scoring rows", None) as advance:
-        for number, data, facts in workers.results(_part_results, calls()):
-            folder.write(number, data, **facts)
-            advance(1)
-
-
 def _part_results(batch, name, number, first_row, model, how):
     """Return the results of a batch as the bytes of a Parquet file."""
     numbers = first_row + 1 + np.arange(len(batch))
     try:
-        results = _results(model, batch, name, numbers, **how)
+        results = _results(model, batch, name, numbers, *how)
         sink = io.BytesIO()
-        results.write(sink, as_parquet=True, advance=lambda n: None)
+        results.write(sink, as_parquet=True)
     except ValueError as error:
         if name in str(error):
             raise
@@ -247,108 +273,11 @@ def _part_results(batch, name, number, first_row, model, how):
     return number, sink.getvalue(), facts
 
 
-def _results(model, batch, name, numbers, *, ids, keep, n_reasons, is_text):
-    encoder = _work.encoder_of(model)
-    columns = _work.row_columns(batch, encoder, ids=ids, keep=keep)
-    table = _work.check_columns(batch, encoder, name)
+def _results(model, batch, name, numbers, ids, n_reasons, is_text):
+    table = _work.check_columns(batch, model, name)
     if is_text:
-        parsed = [d.column for d in encoder.decisions_ if d.treatment in PARSED]
+        decisions = _work.table_detector(model).encoder_.decisions_
+        parsed = [d.column for d in decisions if d.treatment in ("number", "date")]
         table = typed_frame(table, parsed)
-    return Results(
-        *(model, table),
-        ids=columns.ids,
-        kept=columns.kept,
-        scores=None,
-        top=None,
-        n_reasons=n_reasons,
-        numbers=numbers,
-    )
-
-
-PARSED = ("number", "date")
-
-
-# The end --------------------------------------------------------------------------
-
-
-def _finish(run, model, by, rows=None):
-    """Sum up what is in the parts, list the strangest rows and write the report."""
-    folder, reporter, request = run.folder, run.reporter, run.request
-    parts = [folder.parts[number] for number in sorted(folder.parts)]
-    with reporter.step("Collecting the strangest rows"):
-        table, numbers = _strangest_rows(run, model, parts)
-    top = _results(model, table, request.source, numbers, **run.columns)
-    reasons = top.explain(np.arange(len(table)))
-    names = top.names(range(len(table)))
-    n_rows, n_outliers = (
-        sum(part[key] for part in parts) for key in ("n_rows", "n_outliers")
-    )
-    folder.note(
-        is_complete=True,
-        n_rows=n_rows,
-        n_outliers=n_outliers,
-        threshold=-float(model.offset_),
-        parts=parts,
-        strangest=[
-            {name: texts[i] for name, texts in names.items()}
-            | {next(iter(names)): int(numbers[i])}
-            | {"loss": float(top.losses[i]), "reasons": str(reasons[i])}
-            for i in range(min(len(table), N_STRANGEST))
-        ],
-    )
-    verb = "is an outlier" if n_outliers == 1 else "are outliers"
-    reporter.say(
-        f"{n_outliers:,} of {n_rows:,} rows ({n_outliers / n_rows:.2%}) {verb}{by}"
-    )
-    if request.n_listed:
-        Listing(top, np.arange(min(request.n_listed, len(table)))).print()
-    if request.report:
-        if rows is None:
-            rows, _, _ = _sample(run, 0, SAMPLE)
-        _write_report(run, model, rows, table, numbers, parts)
-
-
-def _strangest_rows(run, model, parts):
-    """Return the strangest rows of all, strangest first, and their numbers."""
-    import pandas as pd
-    from pyarrow import parquet
-
-    request = run.request
-    named = _work.row_columns(
-        run.reader.header, _work.encoder_of(model), ids=request.ids, keep=request.keep
-    )
-    loss = "skim_loss" if "loss" in {*named.ids, *named.kept} else "loss"
-    n_kept, first_row, chosen = max(N_STRANGEST, request.n_listed), 0, []
-    for part in parts:
-        path = run.folder.part(part["number"])
-        losses = parquet.read_table(path, columns=[loss])[loss].to_pandas()
-        chosen.append(losses.set_axis(losses.index + first_row).nlargest(n_kept))
-        first_row += len(losses)
-    numbers = pd.concat(chosen).nlargest(n_kept).index.to_numpy()
-    first_row, found = 0, []
-    for _, batch in run.reader:
-        batch = batch.set_axis(np.arange(len(batch)) + first_row, axis=0)
-        found.append(batch[batch.index.isin(numbers)])
-        first_row += len(batch)
-    table = pd.concat([few for few in found if len(few)]).loc[numbers]
-    return table.reset_index(drop=True), numbers + 1
-
-
-def _write_report(run, model, rows, table, numbers, parts):
-    """Write a report on the sample and the strangest rows of all."""
-    import pandas as pd
-
-    first_rows = np.cumsum([0, *(part["n_rows"] for part in parts)])
-    batch, place = (rows.index.get_level_values(level) for level in (0, 1))
-    sampled = first_rows[batch] + place + 1
-    new = ~np.isin(numbers, sampled)
-    if run.reader.is_text:
-        table = typed_frame(table, list(table))
-    both = pd.concat([rows.reset_index(drop=True), table[new]], ignore_index=True)
-    every = np.r_[sampled, numbers[new]]
-    results = _results(model, both, run.request.source, every, **run.columns)
-    source = Path(run.request.source).name
-    if len(both) < first_rows[-1]:
-        source += f" (a sample of {len(rows):,} of {first_rows[-1]:,} rows, with the "
-        source += "strangest of all)"
-    _work.make_report(model, results, run.drafts.report, run.reporter, source=source)
+    named = _work.id_columns(batch, model, ids)
+    return Results(model, table, named, n_reasons=n_reasons, numbers=numbers)

@@ -20,59 +20,22 @@ class OutputFolder:
     Files appear whole. If the folder has been begun by a run with the same input,
     model and options, its parts are kept, unless they have been damaged since.
 
-    Parameters
-    ----------
-    path : Path
-    run : dict of str to str
-        What the results depend on: names of things, and their fingerprints.
-
-    Attributes
-    ----------
-    is_begun : bool
-        Whether a run has begun before.
-    summary : dict
-        What is known about the run.
-    parts : dict of int to dict
-        By number, what is known about the parts that are written.
+    `run` is what the results depend on, names of things and their fingerprints, and
+    `parts` is what is known about the parts that are written, by number.
     """
 
     def __init__(self, path, run):
         self.path = path
+        self.model = path / MODEL
         self.run = run | {"version": skim.__version__}
         self.summary = {"skim": skim.__version__, "is_complete": False, "run": self.run}
         self.is_begun = False
         self.parts: dict = {}
-        self._check()
-
-    def begin(self):
-        """Create the folder, or see what another run has left there."""
-        if not self.path.parent.is_dir():
-            raise FileNotFoundError(
-                f"{self.path} cannot be written: {self.path.parent} does not exist."
-            )
-        with naming(self.path):
-            self.path.mkdir(exist_ok=True)
-            for file in self.path.iterdir():
-                if DRAFT.fullmatch(file.name):
-                    file.unlink()
-        if self.is_begun and (self.path / PARTS).exists():
-            for line in (self.path / PARTS).read_text(encoding="utf-8").splitlines():
-                self._recall(line)
-        else:
-            self.note()
-
-    def _recall(self, line):
-        """Remember a part that is intact."""
-        try:
-            part = json.loads(line)
-            if _digest(self.part(part["number"]).read_bytes()) == part["sha256"]:
-                self.parts[part["number"]] = part
-        except (OSError, ValueError, KeyError, TypeError):
-            return  # half a line, or a part that is gone
+        if path.exists():
+            self._check()
 
     def _check(self):
-        if not self.path.exists():
-            return
+        """Raise unless the folder is empty, or begun by the same run."""
         names = sorted(file.name for file in self.path.iterdir())
         for name in names:
             if not (OWN.fullmatch(name) or DRAFT.fullmatch(name)):
@@ -100,6 +63,24 @@ class OutputFolder:
         self.summary = summary
         self.is_begun = True
 
+    def begin(self):
+        """Create the folder, or see what another run has left there."""
+        with naming(self.path):
+            self.path.mkdir(exist_ok=True)
+            for file in self.path.iterdir():
+                if DRAFT.fullmatch(file.name):
+                    file.unlink()
+        if not self.is_begun or not (self.path / PARTS).exists():
+            self.note()
+            return
+        for line in (self.path / PARTS).read_text(encoding="utf-8").splitlines():
+            try:
+                part = json.loads(line)
+                if _digest(self.part(part["number"]).read_bytes()) == part["sha256"]:
+                    self.parts[part["number"]] = part
+            except (OSError, ValueError, KeyError, TypeError):
+                pass  # half a line, or a part that is gone
+
     def note(self, **facts):
         """Write the summary, with more facts in it."""
         self.summary |= facts
@@ -119,11 +100,6 @@ class OutputFolder:
         self.parts[number] = part | {"sha256": _digest(data)}
         with naming(self.path / PARTS), (self.path / PARTS).open("a") as file:
             file.write(f"\n{json.dumps(self.parts[number])}")
-
-    @property
-    def model(self):
-        """The file of the model."""
-        return self.path / MODEL
 
 
 def _digest(data):

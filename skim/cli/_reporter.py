@@ -8,7 +8,7 @@ from contextlib import contextmanager
 MANY_COLUMNS = 40
 READING = "sheet|skip_rows|comment|skip_bad_lines|encoding|delimiter|dates"
 ADVICE = re.compile(rf"\bset ({READING})\b(?:=('[^']*'|[^\s;,()]*[^\s;,().]))?")
-PARAMETER = re.compile(r"^(drop|categorical|by|ids)(?= names )")
+PARAMETER = re.compile(r"^(drop|categorical|by)(?= names )")
 OLD_ADVICE = re.compile(r" \(--[a-z-]+( [^)]*)?\)")
 
 
@@ -17,10 +17,15 @@ def plain(text):
     return "".join(c if c.isprintable() else " " for c in str(text))
 
 
+def counted(n, noun):
+    """Return a number of things in words."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
 def in_options(message):
     """Return a message of the library with options in place of parameters."""
     message = OLD_ADVICE.sub("", " ".join(str(message).split()))
-    message = PARAMETER.sub(lambda found: f"--{found[0].removesuffix('s')}", message)
+    message = PARAMETER.sub(r"--\1", message)
     return ADVICE.sub(
         lambda found: f"use --read {found[1]}={found[2] or '...'}", message
     )
@@ -34,12 +39,7 @@ def make_console(**options):
 
 
 class Reporter:
-    """Prints messages and progress on standard error, unless quiet.
-
-    Parameters
-    ----------
-    quiet : bool
-    """
+    """Prints messages and progress on standard error, unless quiet."""
 
     def __init__(self, quiet):
         self.console = make_console(stderr=True, quiet=quiet)
@@ -66,31 +66,21 @@ class Reporter:
 
     @contextmanager
     def step(self, doing):
-        """Show that a step is running, and print how long it took."""
+        """Show that a step is running, and print how long it took.
+
+        Yields a function that adds to the number of rows shown.
+        """
         from rich.text import Text
 
-        start = time.perf_counter()
-        with self.console.status(Text(f"{plain(doing)} ...")):
-            yield
-        self.say(f"{doing}: {time.perf_counter() - start:.1f} s")
+        start, n_done = time.perf_counter(), 0
+        with self.console.status(Text(f"{plain(doing)} ...")) as status:
 
-    @contextmanager
-    def progress(self, doing, total):
-        """Show a progress bar; yield a function that advances it."""
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+            def advance(n_rows):
+                nonlocal n_done
+                n_done += n_rows
+                status.update(Text(f"{plain(doing)}: {counted(n_done, 'row')} ..."))
 
-        bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TimeRemainingColumn(),
-            console=self.console,
-            transient=True,
-            disable=not self.console.is_terminal,
-        )
-        start = time.perf_counter()
-        with bar:
-            task = bar.add_task(plain(doing), total=total)
-            yield lambda n: bar.advance(task, n)
+            yield advance
         self.say(f"{doing}: {time.perf_counter() - start:.1f} s")
 
     def decisions(self, decisions):

@@ -3,8 +3,6 @@
 import copy
 import sys
 import time
-from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import typer
@@ -12,10 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from skim.cli import _work
-from skim.cli._files import check_writable
 from skim.cli._keys import Keys
-from skim.cli._labels import agreement, counted, find_labels
-from skim.cli._reporter import make_console, plain
+from skim.cli._labels import agreement, find_labels, summary
+from skim.cli._reporter import counted, make_console, plain
 from skim.cli._results import Results, as_text
 from skim.cli._screen import MARK
 
@@ -23,96 +20,54 @@ MAX_NAME, MAX_VALUE = 24, 36  # characters of a column's name and of a cell
 MIN_CELLS, N_OTHER_LINES = 8, 9  # lines for cells at least, and for all else
 EVERY = 3  # answers that are worth another fit
 PATIENCE = 2.0  # seconds for a fit between two questions
-STRANGEST = "strangest"  # first, without regard to what an answer teaches
 ANSWERS = {"y": 1, "n": 0, "s": None}
 SAID = {"y": "yes", "n": "no", "s": "skipped", "u": "undone", "q": "quit", "": "quit"}
 PROMPT = "Is it an outlier? (y)es (n)o (s)kip (u)ndo (q)uit: "
 
 
-class Request(NamedTuple):
-    """What to review: the table's name, the labels file, and how to ask."""
-
-    source: str
-    labels: Path
-    ids: list
-    n_reasons: int
-    jobs: int
-    ask: str
-
-
-def review(request, table, reporter, *, new_model):
-    """Ask about rows until the user has had enough, and say what has changed.
-
-    `new_model` is the keyword arguments of `_work.new_model`.
-    """
-    check_writable(request.labels)
-    detector = _work.new_model(**new_model, has_labels=True)
-    detector.set_params(
-        detector__n_jobs=request.jobs,
-        query_strategy="informative" if request.ask == STRANGEST else request.ask,
-    )
-    _work.fit(detector, table, reporter)
-    labels = find_labels(
-        *(request.labels, table, _work.found_ids(_work.encoder_of(detector))),
-        ids=request.ids,
-        source=request.source,
-    )
-    conversation = Conversation(request, table, detector, labels, reporter)
-    if labels.is_seen.any():
-        with reporter.step(f"Learning {counted(labels.values)}"):
-            conversation.learn()
-    before = conversation.results
-    try:
-        with Keys() as keys:
-            conversation.run(keys)
-        if conversation.has_news:
-            with reporter.step("Learning from all answers"):
-                conversation.learn()
-    except KeyboardInterrupt:
-        reporter.say(f"Interrupted; all answers are in {request.labels}.")
-        raise typer.Exit(130) from None
-    conversation.tell_changes(before)
-
-
-class Conversation:
+class Review:
     """Questions about rows, and the answers to them.
 
-    Parameters
-    ----------
-    request : Request
-    table : DataFrame
-    detector : IMBoostDetector
-        Fitted without labels; other labels do not train its networks again.
-    labels : Labels
-    reporter : Reporter
-
-    Attributes
-    ----------
-    results : Results
-        Of the newest fit.
+    `detector` is an IMBoostDetector that was fitted without labels; other labels do
+    not train its networks again.
     """
 
-    def __init__(self, request, table, detector, labels, reporter):
-        self.request = request
+    def __init__(self, detector, table, reporter, source, path, ids, n_reasons, ask):
         self.table = table
-        self.labels = labels
         self.reporter = reporter
+        self.source = source
+        self.ask = ask
         self.console = make_console(file=sys.stdout)
+        self.labels = find_labels(
+            path, table, _work.found_ids(detector), ids=ids, source=source
+        )
+        self._ids = _work.id_columns(table, detector, ids)
+        self._n_reasons = n_reasons
         self._without_labels = detector
-        columns = _work.row_columns(table, _work.encoder_of(detector), ids=request.ids)
-        self._ids = columns.ids
         self._answers: dict[int, int | None] = {}
-        self._done = list(labels.answered)
+        self._done = list(self.labels.answered)
         self._n_taken_back = self._n_new = 0
         self._seconds = 0.0
         self._use(detector)
 
-    @property
-    def has_news(self):
-        """Whether anything was answered, or taken back."""
-        return bool(self._answers or self._n_taken_back)
+    def run(self):
+        """Ask about rows until the user has had enough, and say what has changed."""
+        if self.labels.is_seen.any():
+            with self.reporter.step(f"Learning {summary(self.labels.values)}"):
+                self._learn()
+        was_outlier = self.results.is_outlier
+        try:
+            with Keys() as keys:
+                self._converse(keys)
+            if self._answers or self._n_taken_back:
+                with self.reporter.step("Learning from all answers"):
+                    self._learn()
+        except KeyboardInterrupt:
+            self.reporter.say(f"Interrupted; all answers are in {self.labels.path}.")
+            raise typer.Exit(130) from None
+        self._tell_changes(was_outlier)
 
-    def learn(self):
+    def _learn(self):
         """Fit the detector to the answers so far; say it if that fails."""
         start, self._n_new = time.perf_counter(), 0
         # Always from the fit without labels: what was taken back leaves no trace.
@@ -131,46 +86,42 @@ class Conversation:
 
     def _use(self, detector):
         self.results = Results(
-            *(detector, self.table),
-            ids=self._ids,
+            *(detector, self.table, self._ids),
             scores=detector.training_scores_,
-            n_reasons=self.request.n_reasons,
+            n_reasons=self._n_reasons,
         )
 
-    def run(self, keys):
+    def _converse(self, keys):
         """Ask until the user quits, or there is nothing left to ask."""
-        row = None
-        while True:
-            if row is None:
-                row = self._next_row()
-            if row is None:
-                self.console.print("Every row has been asked about.")
-                return
+        row = self._next_row()
+        while row is not None:
             self._show(row)
             key = self._ask(keys)
             if key in ("q", ""):
                 return
+            last = row
             if key == "u":
-                row = self._done.pop()
-                self.labels.forget(row)
-                self._n_taken_back += row not in self._answers
-                self._answers.pop(row, None)
+                last = self._done.pop()
+                self.labels.forget(last)
+                self._n_taken_back += last not in self._answers
+                self._answers.pop(last, None)
             else:
                 self.labels.answer(row, ANSWERS[key])
                 self._answers[row] = ANSWERS[key]
                 self._done.append(row)
-                row = None
             self._n_new += key != "s"
             # People do not wait for long fits; elsewhere, questions must not depend
             # on the time that fits take.
             is_quick = self._seconds < PATIENCE or not keys.is_terminal
             if self._n_new >= EVERY and is_quick:
-                self.learn()
+                self._learn()
+            row = last if key == "u" else self._next_row()
+        self.console.print("Every row has been asked about.")
 
     def _next_row(self):
         """Return the row most worth asking about, by the newest fit."""
         newest, is_seen = self.results.detector, self.labels.is_seen
-        if self.request.ask == STRANGEST:
+        if self.ask == "strangest":
             rows = self.results.strangest(None)
         else:
             is_new = ~np.isnan(self.labels.values)
@@ -217,28 +168,28 @@ class Conversation:
         single = [cell for cell in reasons.cells if cell.kind != "combination"]
         self.console.print(_cells(results, row, single, room))
 
-    def tell_changes(self, before):
-        """Print what the answers have changed, compared with other results."""
-        if not self.has_news:
+    def _tell_changes(self, was_outlier):
+        """Print what the answers have changed."""
+        if not self._answers and not self._n_taken_back:
             self.console.print("\nNo answers, so nothing has changed.")
             return
         n_skipped = list(self._answers.values()).count(None)
         more = f" and {n_skipped:,} skipped" if n_skipped else ""
         if self._n_taken_back:
             more += f", {self._n_taken_back:,} earlier taken back"
-        answers = _work.counted(len(self._answers) - n_skipped, "answer")
-        values, after = self.labels.values, self.results.is_outlier
-        file, source = self.request.labels, self.request.source
-        lines = ["", f"{answers}{more}; {file} now has {counted(values)}."]
+        answers = counted(len(self._answers) - n_skipped, "answer")
+        path, values = self.labels.path, self.labels.values
+        lines = ["", f"{answers}{more}; {path} now has {summary(values)}."]
         if not np.isnan(values).all():
-            n_new = int((after & ~before.is_outlier).sum())
-            n_gone = int((before.is_outlier & ~after).sum())
-            new = f"{_work.counted(n_new, 'row')} {'is' if n_new == 1 else 'are'}"
+            is_outlier = self.results.is_outlier
+            n_new = int((is_outlier & ~was_outlier).sum())
+            n_gone = int((was_outlier & ~is_outlier).sum())
             lines += [
-                f"{new} newly flagged, {n_gone:,} no longer; now {after.sum():,} of "
-                f"{len(after):,} are ({after.mean():.1%}).",
-                agreement(values, after),
-                f"To use the labels: skim detect {source} --labels {file}",
+                f"{counted(n_new, 'row')} {'is' if n_new == 1 else 'are'} newly "
+                f"flagged, {n_gone:,} no longer; now {is_outlier.sum():,} of "
+                f"{len(is_outlier):,} are ({is_outlier.mean():.1%}).",
+                agreement(values, is_outlier),
+                f"To use the labels: skim detect {self.source} --labels {path}",
             ]
         for line in lines:
             self.console.print(plain(line), soft_wrap=True)

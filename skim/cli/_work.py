@@ -1,26 +1,28 @@
 """The steps of the commands."""
 
-from contextlib import ExitStack, contextmanager, nullcontext
+import sys
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 import skim
 from skim._model._threshold import APART, CERTAIN, stands_apart
-from skim.cli._files import whole_file
-from skim.cli._results import Results, as_text
+from skim.cli._files import naming, whole_file
+from skim.cli._reporter import counted
+from skim.cli._results import as_text
 from skim.tables import read_table
 from skim.tables._drift import compare, summarise
 from skim.tables._duplicates import find_duplicates
 
 N_EXAMPLES = 3  # of values, rows and differences
+N_LISTED = 10  # entries on a terminal
 
 
-def new_model(*, contamination, seed, has_labels=False, **columns):
+def new_model(*, contamination, seed, jobs=None, has_labels=False, **columns):
     """Return an unfitted detector for tables."""
-    table = skim.TableDetector(random_state=seed, **columns)
+    table = skim.TableDetector(random_state=seed, n_jobs=jobs, **columns)
     if has_labels:
         return skim.IMBoostDetector(
             table, contamination=contamination, random_state=seed
@@ -33,26 +35,14 @@ def table_detector(model):
     return model.detector_ if isinstance(model, skim.IMBoostDetector) else model
 
 
-def encoder_of(model):
-    """Return the fitted encoder of a model's columns."""
-    return table_detector(model).encoder_
-
-
-def fit(model, table, reporter, find_labels=None):
-    """Fit the model, and show the columns' treatment.
-
-    `find_labels` returns the labels of the rows, given columns that identify them.
-    """
+def fit(model, table, reporter):
+    """Fit the model, and show the columns' treatment."""
     with reporter.step(f"Fitting {type(model).__name__}"), reporter.warnings():
         model.fit(table)
-    reporter.decisions(encoder_of(model).decisions_)
-    if find_labels is not None:
-        labels = find_labels(found_ids(encoder_of(model)))
-        with reporter.step("Learning the labels"):
-            model.fit(table, labels=labels)
+    reporter.decisions(table_detector(model).encoder_.decisions_)
 
 
-def read(source, reporter, **options):
+def read(source, reporter, ids, *, min_rows=1, **options):
     """Read a table and report its size and what the reader notes."""
     with reporter.step(f"Reading {source}"):
         table = read_table(source, **options)
@@ -60,123 +50,144 @@ def read(source, reporter, **options):
     reporter.say(f"{counted(n_rows, 'row')}, {counted(n_columns, 'column')}")
     for note in table.attrs.pop("notes", ()):
         reporter.note(note)
+    if n_rows < min_rows:
+        raise ValueError(f"{source} has one row; at least two are needed.")
+    check_ids(table, ids)
     return table
 
 
-def counted(n, noun):
-    """Return a number of things in words."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
+# Output ---------------------------------------------------------------------------
 
 
-# Files ----------------------------------------------------------------------------
+class Outputs:
+    """Where the results go: files, standard output and a list on the terminal."""
+
+    def __init__(self, output, reporter, *, save=None, report=None, top=None):
+        is_terminal = sys.stdout.isatty()
+        self.path = None if output in (None, "-") else Path(output)
+        self.save = save
+        self.report = report
+        self.reporter = reporter
+        self.is_file = output is not None or not is_terminal
+        is_silent = output == "-" or (output and reporter.console.quiet)
+        self.n_listed = (top or N_LISTED) if is_terminal and not is_silent else 0
+
+    @contextmanager
+    def opened(self):
+        """Check that files can be written, and put them in place on success."""
+        if self.save:
+            from skim.cli._model_file import import_skops
+
+            import_skops()
+        if self.report:
+            import_report()
+        with ExitStack() as stack:
+            # Files appear in reverse order, standard output last.
+            if self.is_file:
+                self._draft = stack.enter_context(whole_file(self.path))
+            if self.save:
+                self._save_draft = stack.enter_context(whole_file(self.save))
+            if self.report:
+                self._report_draft = stack.enter_context(whole_file(self.report))
+            yield
+
+    def write(self, results):
+        """Write losses, labels and reasons."""
+        if self.is_file:
+            as_parquet = str(self.path).lower().endswith(".parquet")
+            with self.reporter.step("Finding reasons"), naming(self.path):
+                results.write(self._draft, as_parquet=as_parquet)
+
+    def write_others(self, results, *, ids=(), source):
+        """Write the model and the report, if they are wanted."""
+        if self.save:
+            from skim.cli._model_file import save_model
+
+            with naming(self.save):
+                save_model(results.detector, self._save_draft, ids=ids)
+        if self.report:
+            with naming(self.report):
+                make_report(results, self._report_draft, self.reporter, source)
+
+    def end(self, results):
+        """List the strangest rows, and say what was written."""
+        if self.n_listed:
+            from skim.cli._screen import print_rows
+
+            has_groups = print_rows(results, results.explained, self.n_listed)
+            if has_groups and self.path is None:
+                self.reporter.say(
+                    "Rows with the same cause are one entry; --output has them all."
+                )
+        for path in (self.path, self.save, self.report):
+            if path is not None:
+                self.reporter.say(f"Wrote {path}")
 
 
-class OutputFiles(NamedTuple):
-    """Drafts of a command's output files."""
-
-    output: Path | None
-    save: Path | None
-    report: Path | None
-
-
-@contextmanager
-def output_files(target, *, save=None, report=None):
-    """Check that files can be written, and put them in place on success."""
-    with ExitStack() as stack:
-        # Files appear in reverse order, standard output last.
-        yield OutputFiles(
-            stack.enter_context(whole_file(target.path)) if target.is_file else None,
-            save and stack.enter_context(whole_file(save)),
-            report and stack.enter_context(whole_file(report)),
-        )
-
-
-@contextmanager
-def writing(path):
-    """Name the file, and not its draft, if it cannot be written."""
+def import_report():
+    """Return ``skim.report.write_report``, or raise if a package is missing."""
     try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        name, reason = path or "Standard output", error.strerror or error
-        raise OSError(f"{name} cannot be written: {reason}.") from None
+        import jinja2  # noqa: F401
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "A report needs jinja2 and matplotlib: pip install 'skim-od[report]'"
+        ) from error
+    from skim.report import write_report
+
+    return write_report
 
 
-class Target(NamedTuple):
-    """Where the results go.
-
-    Attributes
-    ----------
-    path : Path or None
-        The output file; None for standard output.
-    is_file : bool
-        Whether to write CSV or Parquet, be it to standard output.
-    is_shown : bool
-        Whether to list the strangest rows on the terminal.
-    """
-
-    path: Path | None
-    is_file: bool
-    is_shown: bool
-
-
-def target_of(output, *, is_terminal, quiet):
-    """Decide where the results go: `output` is a path, "-" or None."""
-    if output is None:
-        return Target(None, not is_terminal, is_terminal)
-    if str(output) == "-":
-        return Target(None, True, False)
-    return Target(output, True, is_terminal and not quiet)
+def make_report(results, draft, reporter, source):
+    """Write the HTML report."""
+    _, *names = results.names(range(len(results.table))).values()
+    ids = [" / ".join(row) for row in zip(*names, strict=True)] or None
+    name = "standard input" if source == "-" else Path(source).name
+    with reporter.step("Writing the report"):
+        import_report()(
+            *(results.detector, results.table, draft),
+            source=name,
+            ids=ids,
+            row_numbers=results.numbers,
+            scores=-results.losses,
+        )
 
 
 # Columns --------------------------------------------------------------------------
 
 
-class RowColumns(NamedTuple):
-    """Columns of the input that are written with the results."""
-
-    ids: pd.DataFrame
-    kept: pd.DataFrame
-
-
-def check_named(table, **options):
-    """Raise if an option names columns that the table does not have."""
-    for option, names in options.items():
-        for name in names:
-            if name not in table:
-                known = ", ".join(map(str, table.columns[:10]))
-                more = ", ..." * (table.shape[1] > 10)
-                raise ValueError(
-                    f"--{option} names an unknown column {name!r}; the columns are "
-                    f"{known}{more}."
-                )
+def check_ids(table, ids):
+    """Raise if --id names columns that the table does not have."""
+    for name in ids:
+        if name not in table:
+            known = ", ".join(map(str, table.columns[:10]))
+            more = ", ..." * (table.shape[1] > 10)
+            raise ValueError(
+                f"--id names an unknown column {name!r}; the columns are {known}{more}."
+            )
 
 
-def found_ids(encoder):
-    """Return the columns that the encoder takes for identifiers."""
-    return [d.column for d in encoder.decisions_ if d.treatment == "identifier"]
+def found_ids(model):
+    """Return the columns that a model takes for identifiers."""
+    decisions = table_detector(model).encoder_.decisions_
+    return [d.column for d in decisions if d.treatment == "identifier"]
 
 
-def row_columns(table, encoder, *, ids, keep=()):
-    """Return the columns that identify rows, and those to keep.
-
-    If `ids` is empty, these are the identifiers that the encoder found.
-    """
-    ids = list(dict.fromkeys(ids or found_ids(encoder)))
-    keep = [name for name in dict.fromkeys(keep) if name not in ids]
-    return RowColumns(table[ids], table[keep])
+def id_columns(table, model, ids):
+    """Return the columns to name rows by: `ids`, or the identifiers found."""
+    return table[list(dict.fromkeys(ids or found_ids(model)))]
 
 
-def check_columns(table, encoder, source, reporter=None, *, allowed=()):
+def check_columns(table, model, source, reporter=None, *, allowed=()):
     """Return the table with the model's columns in the model's order.
 
     Columns that were dropped on request may be missing. Columns that the training
     data did not have are left out, with a note unless they are in `allowed`.
     """
+    encoder = table_detector(model).encoder_
     wanted = [str(name) for name in encoder.feature_names_in_]
-    required = set(wanted).difference(map(str, encoder.drop))
-    missing = [name for name in wanted if name not in table and name in required]
+    optional = {str(name) for name in encoder.drop}
+    missing = [name for name in wanted if name not in table and name not in optional]
     if missing:
         raise ValueError(
             f"{source} is missing {_columns(missing)} of the training data."
@@ -201,7 +212,8 @@ def _columns(names):
 
 def note_unseen_values(table, model, reporter):
     """Say which values and groups the training data did not have, by column."""
-    detector, encoder = table_detector(model), encoder_of(model)
+    detector = table_detector(model)
+    encoder = detector.encoder_
     treatments = {d.column: d.treatment for d in encoder.decisions_}
     unseen = encoder.unseen_values(table.reset_index(drop=True))
     for column, cells in unseen.groupby("column", sort=False):
@@ -270,31 +282,6 @@ def drift_of(model, table):
     return f"The table differs from the training data (in brackets): {named}{more}."
 
 
-def find_results(model, table, reporter, *, columns, scores=None, top=None, n_reasons):
-    """Score the rows, unless their scores are known."""
-    with reporter.step("Scoring rows") if scores is None else nullcontext():
-        return Results(
-            *(model, table),
-            ids=columns.ids,
-            kept=columns.kept,
-            scores=scores,
-            top=top,
-            n_reasons=n_reasons,
-        )
-
-
-def write_results(results, target, draft, reporter):
-    """Write losses, labels and reasons."""
-    path = target.path
-    progress = reporter.progress("Finding reasons", len(results.rows))
-    with progress as advance, writing(path):
-        results.write(
-            draft,
-            as_parquet=path is not None and path.suffix.lower() == ".parquet",
-            advance=advance,
-        )
-
-
 def verdict(results, *, is_training):
     """Return a sentence on the number of outliers, and what it rests on."""
     detector, n_rows = results.detector, len(results.losses)
@@ -332,26 +319,3 @@ def _n_extreme(losses):
     """Count the losses that are outliers whatever the others are."""
     lower, median, upper = np.quantile(losses / 4, [0.25, 0.5, 0.75])
     return int((losses / 4 > median + CERTAIN * (upper - lower)).sum())
-
-
-# The report -----------------------------------------------------------------------
-
-
-def import_report():
-    """Return ``skim.report.write_report``, or raise if jinja2 is missing."""
-    import jinja2  # noqa: F401
-
-    from skim.report import write_report
-
-    return write_report
-
-
-def make_report(model, results, draft, reporter, *, source, path=None):
-    """Write the HTML report."""
-    numbers, *names = results.names(range(len(results.table))).values()
-    ids = [" / ".join(row) for row in zip(*names, strict=True)] or numbers
-    if len(set(ids)) < len(ids):
-        ids = [f"{name} (row {row})" for name, row in zip(ids, numbers, strict=True)]
-    name = "standard input" if source == "-" else Path(source).name
-    with reporter.step("Writing the report"), writing(path or draft):
-        import_report()(model, results.table, draft, source=name, ids=ids)

@@ -9,33 +9,27 @@ from joblib import effective_n_jobs
 class Workers:
     """Threads, or the workers of a cluster.
 
-    Parameters
-    ----------
-    executor : Executor
-    n_ahead : int
-        Number of calls under way, which limits the memory taken by batches.
-    share : callable
-        Returns what stands for a large argument of many calls.
+    At most `n_ahead` calls are under way, which limits the memory taken by batches.
+    `share` returns what stands for a large argument of many calls.
     """
 
-    def __init__(self, executor, n_ahead, share):
+    def __init__(self, executor, n_ahead, share=lambda value: value):
         self.executor = executor
         self.n_ahead = n_ahead
         self.share = share
 
     def results(self, function, calls):
-        """Yield the results of calls, given as tuples of arguments, as they come.
-
-        A call is taken only when there is room for it.
-        """
-        pending: set = set()
+        """Yield the results of calls, given as tuples of arguments, as they come."""
+        calls, pending = iter(calls), set()
         try:
-            for arguments in calls:
-                pending.add(self.executor.submit(function, *arguments))
-                while len(pending) >= self.n_ahead:
-                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                    yield from (future.result() for future in done)
-            while pending:
+            while True:
+                call = next(calls, None)
+                if call is not None:
+                    pending.add(self.executor.submit(function, *call))
+                    if len(pending) < self.n_ahead:
+                        continue
+                if not pending:
+                    return
                 done, pending = wait(pending, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)
         finally:
@@ -49,7 +43,7 @@ def workers_of(scheduler, jobs):
     if scheduler is None:
         n_jobs = effective_n_jobs(jobs)
         with ThreadPoolExecutor(n_jobs) as executor:
-            yield Workers(executor, n_jobs + 1, lambda value: value)
+            yield Workers(executor, n_jobs + 1)
         return
     try:
         import dask
@@ -75,10 +69,11 @@ def workers_of(scheduler, jobs):
             raise ConnectionError(
                 f"The scheduler at {scheduler} has no workers; start some."
             )
-        # Sent to each worker once, and again to those that replace a lost one.
-        share = lambda value: client.submit(_same, value)  # noqa: E731
         with client.get_executor() as executor:
-            yield Workers(executor, 2 * n_cores, share)
+            # Sent to each worker once, and again to those that replace a lost one.
+            yield Workers(
+                executor, 2 * n_cores, lambda value: client.submit(_same, value)
+            )
 
 
 def _same(value):

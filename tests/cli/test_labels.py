@@ -29,12 +29,12 @@ def path(tmp_path):
     return tmp_path / "labels.csv"
 
 
-def by_id(path, table):
-    return find_labels(path, table, ["order"], ids=[], source="orders.csv")
+def labels_of(path, table, found=("order",), ids=()):
+    return find_labels(path, table, list(found), ids=list(ids), source="orders.csv")
 
 
 def by_number(path, table):
-    return find_labels(path, table, [], ids=[], source="orders.csv")
+    return labels_of(path, table, found=())
 
 
 def written(path):
@@ -42,35 +42,28 @@ def written(path):
     return TIME.sub("T", path.read_text())
 
 
-def test_answers_are_written_one_by_one(path, table):
-    labels = by_id(path, table)
+def test_answers_are_written_one_by_one_changed_and_forgotten(path, table):
+    labels = labels_of(path, table)
     assert not path.exists()
     labels.answer(3, 1)
     assert written(path) == "order,label,answered\na3,1,T\n"
     labels.answer(0, 0)
     labels.answer(5, None)
     assert written(path) == "order,label,answered\na3,1,T\na0,0,T\na5,,T\n"
-    again = by_id(path, table)
+    again = labels_of(path, table)
     np.testing.assert_equal(again.values, [0, np.nan, np.nan, 1, np.nan, np.nan])
     assert np.flatnonzero(again.is_seen).tolist() == [0, 3, 5]
     assert again.answered == [3, 0, 5]
-
-
-def test_an_answer_can_be_changed_and_forgotten(path, table):
-    labels = by_id(path, table)
-    labels.answer(3, 1)
-    labels.answer(4, 1)
     labels.answer(3, 0)
-    assert written(path) == "order,label,answered\na3,0,T\na4,1,T\n"
-    labels.forget(3)
-    assert written(path) == "order,label,answered\na4,1,T\n"
-    assert not labels.is_seen[3]
+    labels.forget(0)
+    assert written(path) == "order,label,answered\na3,0,T\na5,,T\n"
+    assert not labels.is_seen[0]
 
 
 def test_rows_may_move_if_they_have_identifiers(path, table):
-    by_id(path, table).answer(3, 1)
+    labels_of(path, table).answer(3, 1)
     moved = table[::-1].reset_index(drop=True)
-    assert np.flatnonzero(by_id(path, moved).values == 1).tolist() == [2]
+    assert np.flatnonzero(labels_of(path, moved).values == 1).tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -87,47 +80,41 @@ def test_a_changed_table_is_noticed(path, table, change):
     labels = by_number(path, table)
     labels.answer(3, 1)
     labels.answer(4, None)
-    assert np.flatnonzero(by_number(path, table).values == 1).tolist() == [3]
-    with pytest.raises(ValueError, match=r"orders.csv has changed: row 4 cannot be"):
-        by_number(path, change(table).reset_index(drop=True))
-
-
-def test_the_checksum_is_of_the_values_and_not_of_their_type(path, table):
-    by_number(path, table).answer(3, 1)
+    # The checksum is of the values, not of their types, and not of other rows.
     other = table.astype({"items": float, "order": "category"})
-    other.loc[0, "items"] = np.nan  # another row
-    assert by_number(path, other).values[3] == 1
+    other.loc[0, "items"] = np.nan
+    for same in (table, other):
+        assert np.flatnonzero(by_number(path, same).values == 1).tolist() == [3]
+    with pytest.raises(ValueError, match=r"for row 4 .* but orders.csv has changed"):
+        by_number(path, change(table).reset_index(drop=True))
 
 
 def test_names_that_are_not_unique_are_only_for_reading(path, table):
     table.loc[5, "order"] = "a4"
-    labels = by_id(path, table)
+    labels = labels_of(path, table)
     labels.answer(5, 1)
-    line = path.read_text().splitlines()[1]
-    assert re.match(r"6,[a-p]{8},a4,1,", line)
-    assert by_id(path, table).values[5] == 1
+    assert re.match(r"6,[a-p]{8},a4,1,", path.read_text().splitlines()[1])
+    assert labels_of(path, table).values[5] == 1
     labels.forget(5)
     assert written(path) == "row,checksum,order,label,answered\n"
 
 
 def test_identifiers_of_the_user_must_identify_rows(path, table):
     table.loc[5, "order"] = "a4"
-    options = {"ids": ["order"], "source": "orders.csv"}
     with pytest.raises(ValueError, match=r"--id order .* as order a4 shows; add"):
-        find_labels(path, table, [], **options)
-    options["ids"] = ["order", "items"]
-    find_labels(path, table, [], **options).answer(5, 0)
+        labels_of(path, table, ids=["order"])
+    labels_of(path, table, ids=["order", "items"]).answer(5, 0)
     assert written(path) == "order,items,label,answered\na4,6,0,T\n"
-    table.loc[2, "order"] = None
+    table["order"] = [None, *"bcdef"]
     with pytest.raises(ValueError, match="does not identify"):
-        find_labels(path, table, [], ids=["order"], source="orders.csv")
+        labels_of(path, table, ids=["order"])
 
 
 def test_what_people_add_survives(path, table):
     path.write_bytes(
         '\ufeffnote;label;order\r\n"says Eve; sure";1;a3\r\n;;\r\nodd;;zz\r\n'.encode()
     )
-    labels = by_id(path, table)
+    labels = labels_of(path, table)
     assert labels.values[3] == 1
     labels.answer(0, 0)
     labels.forget(3)
@@ -136,15 +123,9 @@ def test_what_people_add_survives(path, table):
         '\ufeffnote;label;order;answered\r\n"says Eve; sure";;a3;\r\nodd;;zz;\r\n'
         ";0;a0;T\r\n"
     )
-    assert not labels.is_seen[3]
-
-
-def test_changes_by_others_in_the_meantime_survive(path, table):
-    labels = by_id(path, table)
-    labels.answer(0, 0)
-    path.write_text(path.read_text() + "a1,1,\n")
+    path.write_text("order,label\na0,0\n")  # by others, in the meantime
     labels.answer(2, 1)
-    np.testing.assert_equal(labels.values[:3], [0, 1, 1])
+    np.testing.assert_equal(labels.values[:3], [0, np.nan, 1])
 
 
 def test_numbers_can_be_written_by_hand(path, table):
@@ -159,15 +140,14 @@ def test_numbers_can_be_written_by_hand(path, table):
 @pytest.mark.parametrize("number", ["0", "7", "many", ""])
 def test_numbers_that_no_row_has_are_refused(path, table, number):
     path.write_text(f"row,label\n2,1\n{number},1\n")
-    message = rf"row '{number}' \(line 3\), but .* numbered from 1 to 6"
+    message = rf"row {number} \(line 3\), but orders.csv has the rows 1 to 6"
     with pytest.raises(ValueError, match=message):
         by_number(path, table)
 
 
 def test_columns_of_the_same_name_are_told_apart(path, table):
     table = table.rename(columns={"order": "label"})
-    labels = find_labels(path, table, ["label"], ids=[], source="orders.csv")
-    labels.answer(1, 1)
+    labels_of(path, table, found=["label"]).answer(1, 1)
     assert written(path) == "label,skim_label,answered\na1,1,T\n"
 
 
@@ -180,33 +160,27 @@ def test_columns_of_the_same_name_are_told_apart(path, table):
         ("order,said\na1,1\n", r"no column 'label'; it must have order, label"),
         ("customer,label\na1,1\n", r"none of the columns .*\(order\).* --id"),
         ("order,label\na1,1,what\n", r"3 fields in line 2, but 2 columns"),
+        ("order,label,note\na1,1,für\n", "save it as CSV in UTF-8"),
     ],
 )
 def test_files_that_make_no_sense_are_refused(path, table, text, message):
-    path.write_text(text)
+    path.write_text(text, encoding="latin-1")
     with pytest.raises(ValueError, match=message):
-        by_id(path, table)
-    assert path.read_text() == text
-
-
-def test_other_encodings_are_refused(path, table):
-    path.write_bytes("order,label,note\na1,1,für\n".encode("latin-1"))
-    with pytest.raises(ValueError, match="save it as CSV in UTF-8"):
-        by_id(path, table)
+        labels_of(path, table)
+    assert path.read_text(encoding="latin-1") == text
 
 
 def test_a_label_twice_is_one_label(path, table):
     path.write_text("order,label\na1,1\na1,1\na1,\n")
-    assert by_id(path, table).values[1] == 1
+    assert labels_of(path, table).values[1] == 1
 
 
 def test_the_file_is_whole_at_any_time(path, table, monkeypatch):
-    labels = by_id(path, table)
+    labels = labels_of(path, table)
     labels.answer(0, 1)
     before = path.read_bytes()
 
     def fail(*_):
-        assert path.read_bytes() == before
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
@@ -221,4 +195,4 @@ def test_agreement_counts_the_labels_on_the_right_side_of_the_threshold():
     is_outlier = np.array([True, True, False, True, False])
     text = _labels.agreement(values, is_outlier)
     assert text == "The threshold agrees with 2 of 4 labels (50%)."
-    assert _labels.counted(values) == "4 labels (2 outliers, 2 inliers)"
+    assert _labels.summary(values) == "4 labels (2 outliers, 2 inliers)"

@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from distributed import LocalCluster
-from typer.testing import CliRunner
 
 import skim
 from skim.cli import _out_of_core, _work, _workers
-from skim.cli._app import app
 from skim.tables import _read
+from tests.cli.conftest import assert_refused, run
 
 N = 240
 STRANGE, EXPENSIVE = 200, 30
@@ -38,22 +37,10 @@ def quick():
         yield
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
 def succeed(*arguments):
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     return result.stderr
-
-
-def assert_refused(result, *words, code=1):
-    assert result.exit_code == code, result.output
-    assert result.stdout == ""
-    assert len(result.stderr.strip().splitlines()) == 1
-    for word in ("skim: ", *words):
-        assert word in result.stderr
 
 
 def results(folder):
@@ -252,9 +239,7 @@ def test_a_folder_with_something_else_is_refused(again, finished, tmp_path):
     (tmp_path / "found" / "_summary.json").write_text("{}")
     assert_refused(again(), "without a valid _summary.json")
     result = run("detect", finished / "orders", "-o", finished / "orders")
-    assert result.exit_code == 2
-    words = result.stderr.replace("│", " ").split()  # of a box, broken anywhere
-    assert "has parts to read" in " ".join(words)
+    assert_refused(result, "has parts to read", code=2)
 
 
 def test_finished_parts_stay_when_a_file_is_bad(finished, orders, tmp_path):
