@@ -441,7 +441,7 @@ def test_a_detector_of_tables_learns_labels(frame, n_trained):
     assert_array_equal(boosted.training_scores_, plain.training_scores_)
     assert_array_equal(boosted.predict(frame), plain.predict(frame))
     labels = np.full(120, np.nan)
-    labels[[7, 3, *boosted.query(4, among=range(20, 120))]] = 0, 1, 0, 0, 1, 1
+    labels[[7, 3, *boosted.query(4)]] = 0, 1, 0, 0, 1, 1
     boosted.fit(frame, labels=labels)
     assert n_trained() == 2
     assert boosted.predict(frame.iloc[[7, 3]]).tolist() == [1, -1]

@@ -85,8 +85,9 @@ def test_the_estimate_finds_plain_clusters():
     assert low <= found.delta * 1.01
     assert high >= found.delta * 0.99
     assert np.mean(found.is_outlier == (y == 1)) > 0.97
+    X, *_ = make_im_clusters(1000, cluster_std=0.5, random_state=0)
     some = estimate_geometry(X, max_samples=200, n_resamples=2, random_state=0)
-    assert len(some.geometry.clusters) == 600
+    assert len(some.geometry.clusters) == 1000
     assert len(some.geometry.centers) == 3
 
 
