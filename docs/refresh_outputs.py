@@ -1,6 +1,6 @@
 """Run the commands of a page and put their outputs into it.
 
-    python docs/refresh_outputs.py docs/command_line.rst
+    python -m docs.refresh_outputs docs/command_line.rst
 
 Python after a comment ``.. run`` is executed, and so are the commands in console
 blocks after one, in a folder of their own and on a terminal of 100 columns.
@@ -14,6 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.portable import PORTABLE
+
+TERMINAL = {"COLUMNS": "100", "LINES": "40", "TERM": "dumb"}
 STYLES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 BLOCK = re.compile(
     r"^\.\. run\n\n(?:\.\. code-block:: (\w+)\n\n|.*?::\n\n)((?:[ ]{3,}.*\n|\n)+)",
@@ -47,7 +50,7 @@ def _refresh_block(block, folder):
 def _output(command, folder):
     """Return the lines that a command shows on a terminal."""
     ours, theirs = pty.openpty()
-    environment = os.environ | {"COLUMNS": "100", "LINES": "40", "TERM": "dumb"}
+    environment = os.environ | PORTABLE | TERMINAL
     run = command.replace("skim ", f"{sys.executable} -m skim ", 1)
     process = subprocess.Popen(
         run, shell=True, cwd=folder, env=environment, stdout=theirs, stderr=theirs

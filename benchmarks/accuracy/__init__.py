@@ -60,8 +60,8 @@ def accuracy(
     is given.
     """
     try:
-        tables = {each: tables_of(each, data, oddbench) for each in part}
         variants = choose(detector or ())
+        tables = {each: tables_of(each, data, oddbench) for each in part}
     except (ValueError, OSError, ImportError) as error:
         raise typer.BadParameter(str(error)) from None
     for each in part:

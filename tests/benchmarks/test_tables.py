@@ -96,6 +96,6 @@ def test_the_command_resumes_where_it_stopped(tmp_path, monkeypatch):
     command += ["--detector", "kNN", "--detector", "skim"]
     told = run_twice(*command, "--seeds", 1, output=output)
     assert "recall by table" in told
-    assert "only a gap" in told
+    assert "share flagged" in told
     assert len(output.read_text().splitlines()) == 1 + 2 * 3
     assert (tmp_path / "by_kind.csv").exists()
