@@ -31,7 +31,7 @@ from skim._detectors._labels import (
     warn_of_contradictions,
 )
 from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
-from skim._model._threshold import threshold
+from skim._model._threshold import offset_of, threshold
 from skim._training._boosting import IMBoostSchedule
 from skim._utils import evenly_spaced, own_random_state
 
@@ -346,7 +346,9 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             return detector.feature_space(_safe_indexing(X, rows))
 
         sample = evenly_spaced(len(losses), N_TYPICAL_ROWS)
-        model = LabelModel(losses, -threshold(-losses, "auto"), values_of(sample))
+        is_ordinary = getattr(detector, "is_ordinary_", None)
+        limit = -offset_of(-losses, None, "auto", is_ordinary)
+        model = LabelModel(losses, limit, values_of(sample))
         scores, doubt = -losses, np.abs(model.by_loss(losses))
         if labels is not None:
             labelled = np.flatnonzero(~np.isnan(labels))
@@ -364,7 +366,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         self.detector_ = detector
         self.labels_ = labels
         self.label_rows_ = model.rows
-        self.training_scores_ = scores
+        self.training_scores_, self.is_ordinary_ = scores, is_ordinary
         self._losses, self._label_model = losses, model
         self._shortlist, self._fingerprint = shortlist, fingerprint
         self._label_seed = seed
@@ -399,7 +401,9 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         if is_auto and len(self.label_rows_):
             offset = self._offset_by_labels(by_loss)
         else:
-            offset = threshold(self.training_scores_, contamination)
+            offset = offset_of(
+                self.training_scores_, None, contamination, self.is_ordinary_
+            )
         self.offset_without_labels_, self.offset_ = without, offset
 
     def _offset_by_labels(self, by_loss):
