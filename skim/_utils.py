@@ -124,17 +124,6 @@ def refuse_text(estimator, X, error):
         ) from error
 
 
-def feature_names(transformer, detector):
-    """Return the names of the features that a detector sees, None if not known."""
-    names = getattr(detector, "feature_names_in_", None)
-    if names is not None:
-        return names
-    try:
-        return transformer.get_feature_names_out()
-    except (AttributeError, ValueError):  # a step has none, or would need X's names
-        return None
-
-
 def import_pandas(otherwise="A data frame needs pandas: pip install pandas"):
     """Return pandas, or say how to get it."""
     try:

@@ -1,9 +1,11 @@
 """Plots of the inlier-memorization effect and of explanations."""
 
-from skim.inspection._explanation_display import ExplanationDisplay
-from skim.inspection._histogram_display import LossHistogramDisplay
+from skim.inspection._displays import (
+    ExplanationDisplay,
+    IMTrajectoryDisplay,
+    LossHistogramDisplay,
+)
 from skim.inspection._trajectory import IMWindow, Trajectory, im_window, trajectory
-from skim.inspection._trajectory_display import IMTrajectoryDisplay
 
 __all__ = [
     "ExplanationDisplay",

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_scalar
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils._param_validation import Interval, validate_params
 
 from skim._detectors._base import BaseDetector
 from skim._training._criteria import thinned
@@ -37,6 +38,14 @@ class IMWindow(NamedTuple):
     length: int
 
 
+@validate_params(
+    {
+        "auroc": ["array-like"],
+        "threshold": [Interval(Real, 0, 1, closed="neither")],
+        "epochs": ["array-like", None],
+    },
+    prefer_skip_nested_validation=True,
+)
 def im_window(
     auroc: ArrayLike, threshold: float = 0.9, *, epochs: ArrayLike | None = None
 ) -> IMWindow:
@@ -68,19 +77,9 @@ def im_window(
     >>> im_window([0.5, 0.6])
     IMWindow(start=None, stop=None, length=0)
     """
-    check_scalar(threshold, "threshold", Real)
-    if not 0 < threshold < 1:
-        raise ValueError(f"threshold must be in (0, 1), not {threshold}.")
-    values = np.asarray(auroc, dtype=np.float64)
-    if values.ndim != 1:
-        raise ValueError(
-            f"auroc must be one-dimensional, but its shape is {values.shape}."
-        )
+    values = column_or_1d(auroc)
     epochs = np.arange(len(values)) if epochs is None else np.asarray(epochs)
-    if len(epochs) != len(values):
-        raise ValueError(
-            f"epochs has {len(epochs)} elements, but auroc has {len(values)}."
-        )
+    check_consistent_length(values, epochs)
     inside = np.r_[False, values >= threshold, False]
     starts, ends = np.flatnonzero(inside[1:] != inside[:-1]).reshape(-1, 2).T
     if len(starts) == 0:
@@ -136,27 +135,14 @@ class Trajectory:
     def window(self, threshold: float = 0.9) -> IMWindow:
         """Find the longest run of entries whose AUROC reaches a threshold.
 
-        Parameters
-        ----------
-        threshold : float, default=0.9
-
-        Returns
-        -------
-        window : IMWindow
-            As returned by :func:`im_window`; its ends are epochs, its length is a
-            number of entries.
+        As :func:`im_window` does; the ends are epochs, the length counts entries.
         """
         if self.auroc is None:
             raise ValueError("The window needs labels; pass y to trajectory.")
         return im_window(self.auroc, threshold, epochs=self.epoch)
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return a pandas DataFrame with one row per entry.
-
-        Returns
-        -------
-        frame : DataFrame
-        """
+        """Return a pandas DataFrame with one row per entry."""
         names = ["epoch", "update", "batch_size", "separation", "auroc", "auprc"]
         columns = {name: getattr(self, name) for name in names}
         for name in ("quantiles", "inlier_quantiles", "outlier_quantiles"):
