@@ -39,11 +39,7 @@ class IMWindow(NamedTuple):
 
 
 @validate_params(
-    {
-        "auroc": ["array-like"],
-        "threshold": [Interval(Real, 0, 1, closed="neither")],
-        "epochs": ["array-like", None],
-    },
+    {"threshold": [Interval(Real, 0, 1, closed="neither")]},
     prefer_skip_nested_validation=True,
 )
 def im_window(

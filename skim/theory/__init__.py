@@ -2,7 +2,6 @@
 
 from skim.theory._estimate import GeometryEstimate, estimate_geometry
 from skim.theory._geometry import ClusterGeometry, cluster_geometry
-from skim.theory._network import jacobian, project_on_clusters, reconstruct
 from skim.theory._theorem import TheoremQuantities, theorem_quantities
 
 __all__ = [
@@ -11,8 +10,5 @@ __all__ = [
     "TheoremQuantities",
     "cluster_geometry",
     "estimate_geometry",
-    "jacobian",
-    "project_on_clusters",
-    "reconstruct",
     "theorem_quantities",
 ]

@@ -204,9 +204,8 @@ def _trimmed_kmeans(X, n_clusters, rng):
 def _geometry_of(X, centers, reach):
     clusters, distances = pairwise_distances_argmin_min(X, centers)
     is_outlier = distances >= reach
-    # Drop clusters without inliers.
     present = np.unique(clusters[~is_outlier])
-    if len(present) < len(centers):
+    if len(present) < len(centers):  # drop clusters without inliers
         return _geometry_of(X, centers[present], reach)
     return cluster_geometry(X, clusters, is_outlier, centers=centers)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skim._utils import outlier_mask
 
@@ -177,10 +177,7 @@ def _mask(outliers, n_samples):
 def _places(clusters, is_outlier):
     """Return the labels of the clusters, and the index of each row's label."""
     clusters = column_or_1d(clusters)
-    if len(clusters) != len(is_outlier):
-        raise ValueError(
-            f"clusters has {len(clusters)} labels, but X has {len(is_outlier)} rows."
-        )
+    check_consistent_length(clusters, is_outlier)
     unassigned = clusters == NO_CLUSTER
     if (unassigned & ~is_outlier).any():
         raise ValueError(

@@ -2,14 +2,16 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import lambertw
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from skim.theory._geometry import ClusterGeometry, check_floats, cluster_geometry
-from skim.theory._network import ACTIVATIONS, check_network, jacobian, reconstruct
+from skim.theory._network import ACTIVATIONS, jacobian, reconstruct
 
 N_RADII = 400  # candidates of radius="auto"
 
@@ -96,15 +98,13 @@ class TheoremQuantities:
             return math.inf
         return 2 * self.beta * self.R0_hat / self.alpha**2
 
-    def T_star(self, nu: float | None = None) -> float:
+    def T_star(self) -> float:
         r"""Return the iteration at which the centres have been learned.
 
-        This is :math:`\lceil 2 / (\eta \alpha^2) \log_+(\hat R_0 / \nu) \rceil` for the
-        tolerated error `nu`, by default :attr:`nu`; infinite if the network may never
-        learn them.
+        This is :math:`\lceil 2 / (\eta \alpha^2) \log_+(\hat R_0 / \nu) \rceil`;
+        infinite if the network may never learn them.
         """
-        nu = self.nu if nu is None else nu
-        ratio = _ratio(self.R0_hat, nu)
+        ratio = _ratio(self.R0_hat, self.nu)
         if ratio <= 1:
             return 0
         iterations = _ratio(2 * math.log(ratio), self.learning_rate * self.alpha**2)
@@ -115,8 +115,6 @@ class TheoremQuantities:
 
         After T iterations, it is :math:`\eta \gamma T \exp(\eta \kappa T)`.
         """
-        if T < 0:
-            raise ValueError(f"T must be at least 0, got {T}.")
         if self.gamma == 0:
             return 0.0
         exponent = self.learning_rate * self.kappa * T
@@ -170,6 +168,17 @@ class TheoremQuantities:
         return T if all(self.conditions(T).values()) else None
 
 
+@validate_params(
+    {
+        "activation": [StrOptions(set(ACTIVATIONS))],
+        "radius": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "learning_rate": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"auto"}),
+        ],
+    },
+    prefer_skip_nested_validation=True,
+)
 def theorem_quantities(
     W: ArrayLike,
     A: ArrayLike,
@@ -229,15 +238,18 @@ def theorem_quantities(
     >>> quantities.conditions(T=0)["radius"]
     True
     """
-    X = check_floats(X)
-    W, A = check_network(W, A, X.shape[1], activation)
+    X, W, A = map(check_floats, (X, W, A))
+    p = X.shape[1]
+    if W.shape[1] != p or A.shape != W.shape[::-1]:
+        raise ValueError(
+            f"W has shape {W.shape} and A has shape {A.shape}, but with {p} features "
+            f"and H hidden units they must be (H, {p}) and ({p}, H)."
+        )
     geometry = cluster_geometry(X, clusters, outliers)
     bounds = _Bounds(W, A, geometry, activation)
     if radius == "auto":
         candidates = [bounds.quantities(r, learning_rate) for r in bounds.radii()]
         return max(candidates, key=_reach)
-    if not radius >= 0:
-        raise ValueError(f"radius must be a number of at least 0, got {radius}.")
     return bounds.quantities(float(radius), learning_rate)
 
 
@@ -294,8 +306,6 @@ class _Bounds:
         )
         if learning_rate == "auto":
             learning_rate = steepest
-        elif not learning_rate > 0:
-            raise ValueError(f"learning_rate must be positive, got {learning_rate}.")
         return TheoremQuantities(
             geometry=geometry,
             radius=float(radius),

@@ -52,7 +52,7 @@ def test_labels_may_be_words_and_centres_given():
 @pytest.mark.parametrize(
     ("clusters", "outliers", "message"),
     [
-        ([0, 1], OUTLIERS, "2 labels, but X has 6 rows"),
+        ([0, 1], OUTLIERS, "inconsistent numbers"),
         (CLUSTERS, [0, 1], "outliers has 2 labels"),
         (CLUSTERS, np.zeros(6, int), "one class only"),
         ([-1] * 6, [True] * 6, "no clusters"),
