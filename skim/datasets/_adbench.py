@@ -24,17 +24,6 @@ if TYPE_CHECKING:
 COMMIT = "3dac8221081e190f157d78e93bfa8867f90d0965"
 BASE_URL = f"https://github.com/Minqi824/ADBench/raw/{COMMIT}/adbench/datasets/"
 
-# Names of the groups, and their folders in ADBench.
-FOLDERS = {
-    "tabular": "Classical",
-    "image": "CV_by_ResNet18",
-    "image-vit": "CV_by_ViT",
-    "text": "NLP_by_BERT",
-    "text-roberta": "NLP_by_RoBERTa",
-}
-# Names without a folder refer to these.
-USUAL_FOLDERS = (FOLDERS["tabular"], FOLDERS["image"], FOLDERS["text"])
-
 
 class ADBenchFile(NamedTuple):
     """A file of ADBench: a data set, or a part of one."""
@@ -177,27 +166,8 @@ def read_table(name):
 @cache
 def _catalogue():
     """Return all files, by group, number and name."""
-    rows = read_table("adbench_datasets.csv")
-    datasets = {row["dataset"].lower(): row for row in rows}
-    groups = {folder: group for group, folder in FOLDERS.items()}
-    catalogue = []
-    for row in read_table("adbench_files.csv"):
-        parent, name = row["path"].removesuffix(".npz").split("/")
-        if groups[parent] == "tabular":
-            _, name = name.split("_", 1)
-        dataset = datasets[name.split("_")[0].lower()]
-        catalogue.append(
-            ADBenchFile(
-                name=name if parent in USUAL_FOLDERS else f"{parent}/{name}",
-                dataset=dataset["dataset"],
-                number=int(dataset["number"]),
-                group=groups[parent],
-                category=dataset["category"],
-                **row,
-            )
-        )
-    order = list(FOLDERS)
-    return sorted(catalogue, key=lambda f: (order.index(f.group), f.number, f.name))
+    rows = read_table("adbench.csv")
+    return [ADBenchFile(**row | {"number": int(row["number"])}) for row in rows]
 
 
 def adbench_files(group=None):
@@ -205,33 +175,29 @@ def adbench_files(group=None):
     catalogue = _catalogue()
     if group is None:
         return catalogue
-    wanted = str(group).lower()
-    found = [
-        file
-        for file in catalogue
-        if wanted in (file.group, file.path.split("/")[0].lower())
-        or (wanted == file.dataset.lower() and "/" not in file.name)
-    ]
+    wanted, found, names = group.lower(), [], []
+    for file in catalogue:
+        own = [file.group, file.path.split("/")[0]]
+        if "/" not in file.name:
+            own.append(file.dataset)
+        if wanted in map(str.lower, own):
+            found.append(file)
+        names += own
     if not found:
-        names = [*FOLDERS, *FOLDERS.values(), *(file.dataset for file in catalogue)]
         raise ValueError(f"There is no group {group!r}. {_nearest(wanted, names)}")
     return found
 
 
 def find_adbench(name_or_number):
-    """Return the `ADBenchFile` of a name, a path in ADBench's layout, or a number."""
+    """Return the `ADBenchFile` of a name, or of a number."""
     usual = [file for file in _catalogue() if "/" not in file.name]
     if isinstance(name_or_number, Integral) and not isinstance(name_or_number, bool):
         found = [file for file in usual if file.number == name_or_number]
         advice = "Choose a number from 1 to 57."
     elif isinstance(name_or_number, str):
-        wanted = name_or_number.lower().removesuffix(".npz")
-        for file in _catalogue():
-            path = file.path.lower().removesuffix(".npz")
-            stems = [path.split("/")[1]] if file in usual else []
-            if wanted in (file.name.lower(), path, *stems):
-                return file
-        found = [file for file in usual if file.dataset.lower() == wanted]
+        wanted = name_or_number.lower()
+        found = [file for file in _catalogue() if file.name.lower() == wanted]
+        found = found or [file for file in usual if file.dataset.lower() == wanted]
         advice = _nearest(wanted, [file.name for file in _catalogue()])
     else:
         raise TypeError(
@@ -308,8 +274,7 @@ def _is_intact(path, file):
     """Tell whether a file has the known checksum, which is git's."""
     digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
     with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
+        hashlib.file_digest(stream, lambda: digest)
     return digest.hexdigest() == file.git_blob_sha1
 
 

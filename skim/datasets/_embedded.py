@@ -11,48 +11,30 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.utils import Bunch
 
-from skim._utils import evenly_spaced
+from skim._utils import evenly_spaced, shared_docs
 from skim.datasets._adbench import as_bunch
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OPTIONS = """Parameters
-    ----------
-    return_X_y : bool, default=False
-        Whether to return ``(data, target)`` instead of a Bunch.
+with_shared_docs = shared_docs(
+    options="""Parameters
+----------
+return_X_y : bool, default=False
+    Whether to return ``(data, target)`` instead of a Bunch.
 
-    as_frame : bool, default=False
-        Whether the data is a pandas DataFrame and the target a Series.
+as_frame : bool, default=False
+    Whether the data is a pandas DataFrame and the target a Series.
 
-    Returns
-    -------
-    data : Bunch or tuple
-        A Bunch with `data` of shape {shape}, `target` (0 for inliers, 1 for
-        outliers), `frame`, `feature_names`, `target_names` and `DESCR`.
-
-    Examples
-    --------
-    >>> from skim.datasets import {name}
-    >>> X, y = {name}(return_X_y=True)
-    >>> X.shape, int(y.sum())
-    ({shape}, {n_outliers})
-    """
+Returns
+-------
+data : Bunch or tuple
+    A Bunch with `data`, `target` (0 for inliers, 1 for outliers), `frame`,
+    `feature_names`, `target_names` and `DESCR`."""
+)
 
 
-def _documented(shape, n_outliers):
-    """Add to a docstring what all loaders have in common."""
-
-    def add(load):
-        if load.__doc__ is not None:  # not with python -OO
-            details = {"name": load.__name__, "shape": shape, "n_outliers": n_outliers}
-            load.__doc__ = load.__doc__ + OPTIONS.format(**details)
-        return load
-
-    return add
-
-
-@_documented((378, 30), 21)
+@with_shared_docs
 def load_breast_cancer_outliers(
     *, return_X_y: bool = False, as_frame: bool = False
 ) -> "Bunch | tuple[NDArray | pd.DataFrame, NDArray | pd.Series]":
@@ -61,12 +43,13 @@ def load_breast_cancer_outliers(
     The 357 benign cases are the inliers, and 21 evenly spaced malignant cases are the
     outliers.
 
+    <options>
     """
     about = "Benign cases, and 21 of the malignant ones as outliers."
     return _rare_class(load_breast_cancer(), 21, about, return_X_y, as_frame)
 
 
-@_documented((129, 13), 10)
+@with_shared_docs
 def load_wine_outliers(
     *, return_X_y: bool = False, as_frame: bool = False
 ) -> "Bunch | tuple[NDArray | pd.DataFrame, NDArray | pd.Series]":
@@ -75,12 +58,20 @@ def load_wine_outliers(
     The 119 wines of the second and third cultivars are the inliers, and 10 evenly
     spaced wines of the first are the outliers.
 
+    <options>
+
+    Examples
+    --------
+    >>> from skim.datasets import load_wine_outliers
+    >>> X, y = load_wine_outliers(return_X_y=True)
+    >>> X.shape, int(y.sum())
+    ((129, 13), 10)
     """
     about = "Wines of two cultivars, and 10 of the other one as outliers."
     return _rare_class(load_wine(), 10, about, return_X_y, as_frame)
 
 
-@_documented((1664, 64), 45)
+@with_shared_docs
 def load_digits_outliers(
     *, return_X_y: bool = False, as_frame: bool = False
 ) -> "Bunch | tuple[NDArray | pd.DataFrame, NDArray | pd.Series]":
@@ -89,6 +80,7 @@ def load_digits_outliers(
     The 1,619 images of the digits 1 to 9 are the inliers, and 45 evenly spaced images
     of the digit 0 are the outliers.
 
+    <options>
     """
     about = "Images of the digits 1 to 9, and 45 of the digit 0 as outliers."
     return _rare_class(load_digits(), 45, about, return_X_y, as_frame)

@@ -39,24 +39,9 @@ def load_published_scores(
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {METRICS}, got {metric!r}.")
-    baselines = read_table(f"published_baselines_{metric}.csv")
-    variants = read_table(f"published_im_variants_{metric}.csv")
-    columns = {name: name for name in baselines[0] if name != "dataset"}
-    scores = _by_method(baselines, columns)
-    for name in ("ODIM", "ALTBI"):
-        scores.pop(f"{name}_ours", None)
-        column = name.lower()
-        columns = {
-            name: column,
-            f"{name}+EMA": f"{column}_ema",
-            f"{name}+EMA+embedding": f"{column}_ours",
-        }
-        scores |= _by_method(variants, columns)
-    return scores
-
-
-def _by_method(rows, columns):
+    rows = read_table(f"published_{metric}.csv")
     return {
-        method: {row["dataset"]: float(row[column]) for row in rows if row[column]}
-        for method, column in columns.items()
+        method: {row["dataset"]: float(row[method]) for row in rows}
+        for method in rows[0]
+        if method != "dataset"
     }

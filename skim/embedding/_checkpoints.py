@@ -76,8 +76,6 @@ def from_hub(name, patterns, extra):
         folder = Path(hub.snapshot_download(name, local_files_only=True))
         if any(folder.glob(patterns[0])):  # the weights
             return folder
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        return None
     with contextlib.suppress(Exception):  # a missing network shows up in many ways
         hub.HfApi().model_info(name, timeout=TIMEOUT)
         return Path(hub.snapshot_download(name, allow_patterns=list(patterns)))

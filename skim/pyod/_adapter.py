@@ -92,7 +92,8 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
         # A failed fit must not leave the estimator fitted.
         self.__dict__.pop("offset_", None)
         X = validate_data(self, X, ensure_min_samples=2)
-        if "y" in _required(self.detector.fit):
+        y_of_fit = inspect.signature(self.detector.fit).parameters["y"]
+        if y_of_fit.default is y_of_fit.empty:
             raise ValueError(
                 f"{self._name()} requires labels; use an unsupervised PyOD detector."
             )
@@ -173,11 +174,6 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
                 "another contamination."
             )
         return between(below, above)
-
-
-def _required(method):
-    parameters = inspect.signature(method).parameters.values()
-    return [each.name for each in parameters if each.default is each.empty]
 
 
 def from_pyod(detector: BaseDetector) -> PyODDetector:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from typing import Any, Self
 
 import numpy as np
@@ -12,79 +11,57 @@ from pyod.models.base import BaseDetector
 from sklearn.utils.validation import check_is_fitted
 
 from skim import ALTBIDetector, IMAutoencoderDetector, NetworkDetector, ODIMDetector
+from skim._utils import shared_docs
 
 FITTED = ("detector_", "decision_scores_", "labels_", "threshold_")
 
 
-def documented(own, base, wrapped):
-    """Insert Parameters and Attributes into a docstring.
+DOCS = """Read more in the :doc:`User Guide </pyod>`.
 
-    `base` describes the attributes and `contamination`, `wrapped` the other parameters.
-    """
-    contamination, attributes = _sections(base)
-    parameters, _ = _sections(wrapped)
-    entries = re.split(r"\n\n(?=\S)", parameters)
-    entries = [
-        contamination if entry.startswith("contamination :") else entry
-        for entry in entries
-    ]
-    text, examples, code = inspect.cleandoc(own).partition("Examples\n")
-    sections = [
-        text.rstrip(),
-        "Parameters\n----------\n" + "\n\n".join(entries),
-        f"Attributes\n----------\n{attributes}",
-        examples + code,
-    ]
-    return "\n\n".join(sections).rstrip() + "\n"
+Parameters
+----------
+contamination : float or PyThresh object, default=0.1
+    Share of outliers in the training data, in (0, 0.5], which sets the
+    threshold, or an object that finds the threshold from the training scores,
+    such as ``pyod.models.thresholds.IQR()``.
 
+**params : dict
+    The other parameters of :class:`skim.{name}`, with the same defaults.
 
-def _sections(doc):
-    """Return the Parameters section, and the text from Attributes on."""
-    _, _, text = inspect.cleandoc(doc).partition("Parameters\n----------\n")
-    parameters, _, attributes = text.partition("\n\nAttributes\n----------\n")
-    return parameters, attributes
+Attributes
+----------
+decision_scores_ : ndarray of shape (n_samples,)
+    Scores of the training data, high for outliers.
+
+threshold_ : float
+    Rows with a higher score are outliers. With a PyThresh object, this is the
+    threshold of that object, on a scale of its own.
+
+labels_ : ndarray of shape (n_samples,)
+    Labels of the training data: 0 for inliers, 1 for outliers.
+
+detector_ : object
+    The fitted skim detector, with `history_` and more. Its own threshold is not
+    used.
+
+n_features_in_ : int
+    Number of features seen during `fit`.
+
+feature_names_in_ : ndarray of shape (`n_features_in_`,)
+    Names of features seen during `fit`. Defined only when `X` has
+    feature names that are all strings."""
 
 
 class PyODIMDetector(BaseDetector):
     """Base class of skim's PyOD detectors.
 
     Warning: this class should not be used directly. Use derived classes instead.
-
-    Parameters
-    ----------
-    contamination : float or PyThresh object, default=0.1
-        Share of outliers in the training data, in (0, 0.5], which sets the
-        threshold, or an object that finds the threshold from the training scores,
-        such as ``pyod.models.thresholds.IQR()``.
-
-    Attributes
-    ----------
-    decision_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data, high for outliers.
-
-    threshold_ : float
-        Rows with a higher score are outliers. With a PyThresh object, this is the
-        threshold of that object, on a scale of its own.
-
-    labels_ : ndarray of shape (n_samples,)
-        Labels of the training data: 0 for inliers, 1 for outliers.
-
-    detector_ : object
-        The fitted skim detector, with `history_` and more. Its own threshold is not
-        used.
-
-    n_features_in_ : int
-        Number of features seen during `fit`.
-
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen during `fit`. Defined only when `X` has
-        feature names that are all strings.
     """
 
     _detector_class: type[Any]
 
     def __init_subclass__(cls, *, of: type[Any]) -> None:
-        """Take signature and documentation of the parameters from a skim detector."""
+        """Take the signature from a skim detector, and fill in the documentation."""
         super().__init_subclass__()
         cls._detector_class = of
         parameters = dict(inspect.signature(of.__init__).parameters)
@@ -98,8 +75,7 @@ class PyODIMDetector(BaseDetector):
             [*parameters.values()]
         )
         cls.__init__ = __init__  # type: ignore[method-assign]
-        if cls.__doc__ is not None:  # not with python -OO
-            cls.__doc__ = documented(cls.__doc__, cls.__base__.__doc__, of.__doc__)
+        shared_docs(shared=DOCS.replace("{name}", of.__name__))(cls)
 
     def __init__(self, *args: Any, contamination: float | Any = 0.1, **params: Any):
         params = self._detector_class(*args, **params).get_params(deep=False)
@@ -167,11 +143,7 @@ class PyODIMDetector(BaseDetector):
         """Return whether `contamination` is a number rather than a thresholder."""
         given = self.contamination
         is_number = isinstance(given, (float, int))  # as in PyOD
-        if is_number:
-            is_valid = 0 < given <= 0.5
-        else:
-            is_valid = hasattr(given, "predict") and not isinstance(given, type)
-        if not is_valid:
+        if not (0 < given <= 0.5 if is_number else hasattr(given, "predict")):
             raise ValueError(
                 "contamination must be a Python float in (0, 0.5] or a PyThresh "
                 f"object, not {given!r}."
@@ -220,7 +192,7 @@ class ALTBI(PyODIMDetector, of=ALTBIDetector):
     An ensemble of small variational autoencoders is trained with a truncated loss.
     Rows that they reconstruct poorly are outliers.
 
-    Read more in the :doc:`User Guide </pyod>`.
+    <shared>
 
     Examples
     --------
@@ -240,7 +212,7 @@ class ODIM(PyODIMDetector, of=ODIMDetector):
     An ensemble of small variational autoencoders is trained, each up to the update
     at which its losses separate best. Rows that they reconstruct poorly are outliers.
 
-    Read more in the :doc:`User Guide </pyod>`.
+    <shared>
     """
 
 
@@ -250,7 +222,7 @@ class IMAutoencoder(PyODIMDetector, of=IMAutoencoderDetector):
     An ensemble of autoencoders with one hidden layer is trained, each up to the epoch
     at which its errors separate best. Rows that they reconstruct poorly are outliers.
 
-    Read more in the :doc:`User Guide </pyod>`.
+    <shared>
     """
 
     @classmethod
@@ -268,7 +240,7 @@ class Network(PyODIMDetector, of=NetworkDetector):
     An ensemble of torch modules, built-in ones or your own, is trained with a truncated
     loss. Rows with a large loss are outliers.
 
-    Read more in the :doc:`User Guide </pyod>`.
+    <shared>
 
     Examples
     --------

@@ -56,13 +56,16 @@ def test_pipelines_frames_and_no_labels(table):
     assert labels == set("abcdef")
 
 
-def test_trajectory_plots_on_given_axes(table):
-    detector = IMAutoencoderDetector(epochs=2)
+def test_displays_plot_on_given_axes(fitted, table):
     figure, axes = plt.subplots(2)
-    display = IMTrajectoryDisplay.from_estimator(detector, table, axes=axes)
+    display = IMTrajectoryDisplay.from_estimator(
+        IMAutoencoderDetector(epochs=2), table, axes=axes
+    )
     assert display.figure_ is figure
     with pytest.raises(ValueError, match="axes must have 2 elements, not 3"):
         display.plot(axes=plt.subplots(3)[1])
+    ax = plt.subplots()[1]
+    assert LossHistogramDisplay.from_estimator(fitted, table, ax=ax).ax_ is ax
 
 
 def test_histogram_counts_every_row(fitted, table, is_outlier):
@@ -80,13 +83,8 @@ def test_explanation_shows_the_largest_contributions(fitted, table):
     expected = np.sort(fitted.explain(table[[299]], relative=True)[0])[::-1][:4]
     np.testing.assert_allclose(widths, expected)
     assert display.ax_.get_yticklabels()[0].get_text().startswith("x")
-
-
-def test_explanation_refuses_bad_input(fitted, table):
-    with pytest.raises(ValueError, match="feature_names has 2 elements"):
-        ExplanationDisplay.from_estimator(fitted, table, 0, feature_names=["a", "b"])
     with pytest.raises(ValueError, match="n_features"):
-        ExplanationDisplay.from_estimator(fitted, table, 0, n_features=0)
+        display.plot(n_features=0)
 
 
 def test_the_error_without_matplotlib_names_the_extra(fitted, table, monkeypatch):

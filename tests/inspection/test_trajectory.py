@@ -30,31 +30,17 @@ def test_a_trajectory_has_the_losses_of_every_epoch(quick, table, is_outlier):
         assert median == pytest.approx(np.median(losses), rel=1e-5)
 
 
-def test_without_labels_there_is_no_auroc(table):
-    path = trajectory(IMAutoencoderDetector(epochs=3), table)
-    assert path.auroc is None
-    assert path.inlier_quantiles is None
-    with pytest.raises(ValueError, match="needs labels"):
-        path.window()
-
-
-def test_a_pipeline_is_fitted_as_a_whole(table, is_outlier):
+def test_pipelines_are_fitted_as_a_whole_and_frames_are_made(table, is_outlier):
     detector = IMAutoencoderDetector(epochs=3, random_state=0)
     path = trajectory(make_pipeline(StandardScaler(), detector), table, is_outlier)
-    scaled = StandardScaler().fit_transform(table)
-    np.testing.assert_array_equal(
-        path.auroc, trajectory(detector, scaled, is_outlier).auroc
-    )
-
-
-def test_a_trajectory_becomes_a_frame(table, is_outlier):
-    detector = IMAutoencoderDetector(epochs=3)
-    frame = trajectory(detector, table, is_outlier).to_frame()
+    unlabelled = trajectory(detector, StandardScaler().fit_transform(table))
+    np.testing.assert_array_equal(path.quantiles, unlabelled.quantiles)
+    frame = path.to_frame()
     assert len(frame) == 3
     assert {"epoch", "auroc", "loss_q50", "outlier_loss_q95"} <= set(frame)
-    assert "auroc" not in trajectory(detector, table).to_frame()
-
-
-def test_only_detectors_of_this_package_have_trajectories(table):
+    assert "auroc" not in unlabelled.to_frame()
+    assert unlabelled.auroc is None
+    with pytest.raises(ValueError, match="needs labels"):
+        unlabelled.window()
     with pytest.raises(TypeError, match="not IsolationForest"):
         trajectory(IsolationForest(), table)
