@@ -7,22 +7,16 @@ from tests.conftest import make_quick
 PYOD = {"altbi": ALTBI, "odim": ODIM, "autoencoder": IMAutoencoder, "network": Network}
 
 
-def make_pyod(kind, *, contamination=0.1, **params):
+def make_pyod(kind="autoencoder", *, contamination=0.1, **params):
     """Make a quick PyOD detector with the parameters of a quick skim detector."""
     params = make_quick(kind, **params).get_params(deep=False)
     return PYOD[kind](**params | {"contamination": contamination})
 
 
-@pytest.fixture
-def quick(kind):
-    """Makes a quick PyOD detector of each kind."""
-    return lambda **params: make_pyod(kind, **params)
-
-
 @pytest.fixture(scope="session")
-def fitted_pyod(kind, table):
-    """A quick PyOD detector of each kind, fitted to the table; not to be changed."""
-    return make_pyod(kind).fit(table)
+def fitted_pyod(table):
+    """A quick PyOD detector, fitted to the table; not to be changed."""
+    return make_pyod().fit(table)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from pyod.models.devnet import DevNet
 from pyod.models.ecod import ECOD
 from pyod.models.iforest import IForest
 from pyod.models.knn import KNN
-from pyod.models.lof import LOF
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
@@ -32,7 +31,7 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("detector", [FOREST, KNN(contamination=0.05), LOF(), ECOD()])
+@pytest.mark.parametrize("detector", [FOREST, KNN(contamination=0.05), ECOD()])
 def test_scores_and_labels_are_those_of_pyod_with_the_sign_flipped(detector, table):
     train, new = table[::2], table[1::2]
     expected = clone(detector).fit(train)
@@ -52,8 +51,6 @@ def test_nested_parameters(table):
     expected = KNN(n_neighbors=9).fit(table).decision_function(table)
     assert np.array_equal(copy.fit(table).score_samples(table), -expected)
     assert "n_neighbors" in repr(estimator)
-    assert "n_neighbors" in estimator._repr_html_()
-    assert "n_neighbors" in copy._repr_html_()
 
 
 def test_frames_keep_their_names(table):
@@ -117,16 +114,13 @@ def test_a_failed_fit_leaves_the_estimator_unfitted(table):
         estimator.predict(table)
 
 
-@pytest.mark.parametrize("wrong", [KNN, "KNN", StandardScaler(), None])
-def test_anything_but_a_pyod_detector_is_refused(wrong, table):
-    hint = r"; did you mean KNN\(\)\?" if wrong is KNN else r"\."
-    with pytest.raises(TypeError, match=f"must be a PyOD detector instance.*{hint}$"):
-        from_pyod(wrong)
-    with pytest.raises(ValueError, match="'detector' parameter of PyODDetector"):
-        PyODDetector(wrong).fit(table)
-
-
-def test_a_supervised_detector_is_refused(table):
+def test_anything_but_an_unsupervised_pyod_detector_is_refused(table):
+    for wrong in (KNN, "KNN", StandardScaler()):
+        hint = r"; did you mean KNN\(\)\?" if wrong is KNN else r"\."
+        with pytest.raises(TypeError, match=f"a PyOD detector instance.*{hint}$"):
+            from_pyod(wrong)
+        with pytest.raises(ValueError, match="'detector' parameter of PyODDetector"):
+            PyODDetector(wrong).fit(table)
     with pytest.raises(ValueError, match="DevNet requires labels"):
         from_pyod(DevNet()).fit(table)
 
@@ -159,9 +153,6 @@ def test_the_threshold_of_a_thresholder_separates_its_labels(table):
         rule = Thresholder(lambda scores, limit=limit: scores > limit)
         labels = from_pyod(KNN(contamination=rule)).fit_predict(table)
         assert (labels == label).all()
-
-
-def test_a_thresholder_without_a_threshold_is_refused(table):
     rule = Thresholder(lambda scores: np.arange(len(scores)) % 2 == 0)
     with pytest.raises(ValueError, match="No threshold reproduces the labels of"):
         from_pyod(KNN(contamination=rule)).fit(table)

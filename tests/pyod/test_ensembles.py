@@ -10,20 +10,18 @@ from pyod.models.feature_bagging import FeatureBagging
 from pyod.utils.persistence import load, save
 from sklearn.metrics import roc_auc_score
 
-
-@pytest.fixture(scope="module")
-def kind():
-    """The kind of detectors to combine; others differ in nothing that matters here."""
-    return "altbi"
+from tests.pyod.conftest import make_pyod
 
 
-def test_feature_bagging_fits_clones_with_different_seeds(quick, table, is_outlier):
-    bagging = FeatureBagging(quick(epochs=30), n_estimators=4, random_state=0)
+def test_feature_bagging_fits_clones_with_different_seeds(table, is_outlier):
+    bagging = FeatureBagging(make_pyod(epochs=30), n_estimators=4, random_state=0)
     bagging.fit(table)
     seeds = {each.random_state for each in bagging.estimators_}
     assert len(seeds) == 4
     assert roc_auc_score(is_outlier, bagging.decision_scores_) > 0.8
-    again = FeatureBagging(quick(epochs=30), n_estimators=4, random_state=0).fit(table)
+    again = FeatureBagging(make_pyod(epochs=30), n_estimators=4, random_state=0).fit(
+        table
+    )
     assert np.array_equal(again.decision_scores_, bagging.decision_scores_)
     widths = {each.n_features_in_ for each in bagging.estimators_}
     assert widths <= {3, 4, 5, 6}
@@ -63,8 +61,8 @@ def test_suod_fits_detectors_in_parallel(table, is_outlier, tmp_path):
     assert np.array_equal(scores["altbi"], scores["expected"])
 
 
-def test_a_pythresh_object_sets_the_labels(quick, table, iqr):
-    detector = quick(epochs=60, contamination=iqr).fit(table)
+def test_a_pythresh_object_sets_the_labels(table, iqr):
+    detector = make_pyod(epochs=60, contamination=iqr).fit(table)
     scores = detector.decision_scores_
     low, high = np.percentile(scores, [25, 75], method="midpoint")
     expected = scores > high + 1.5 * (high - low)
@@ -73,12 +71,12 @@ def test_a_pythresh_object_sets_the_labels(quick, table, iqr):
     assert np.array_equal(detector.predict(table), expected)
     assert detector.predict_confidence(table).max() <= 1
     assert detector.predict_proba(table).shape == (300, 2)
-    untouched = quick(epochs=60).fit(table).decision_scores_
+    untouched = make_pyod(epochs=60).fit(table).decision_scores_
     assert np.array_equal(scores, untouched)
 
 
-def test_pyod_can_save_and_load_a_detector(quick, table, tmp_path):
-    detector = quick().fit(table)
+def test_pyod_can_save_and_load_a_detector(table, tmp_path):
+    detector = make_pyod().fit(table)
     save(detector, tmp_path / "detector.joblib", metadata={"rows": 300})
     copy, header = load(
         tmp_path / "detector.joblib", strict=True, return_metadata=True, trusted=True
