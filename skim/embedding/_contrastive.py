@@ -76,10 +76,8 @@ class ContrastiveEmbedder(
     Without these changes, the clusters of low-dimensional tables became wider
     rather than tighter.
 
-    Tighter clusters do not imply better detection. Clusters became tighter on 19 of
-    21 small tables of ADBench, but the mean AUROC of :class:`skim.ALTBIDetector`
-    fell from 0.813 to 0.786 (one seed), with gains of up to 0.04 on 8 tables and
-    losses of 0.12 to 0.17 on 4. If you have labels, compare both.
+    Tighter clusters do not imply better detection; the :doc:`user guide </embedding>`
+    has results. If you have labels, compare both.
 
     References
     ----------

@@ -93,10 +93,7 @@ class TabPFNEmbedder(PretrainedEmbedder):
     processor. Values may be missing; rows without a target value are left out of the
     context.
 
-    Embedding does not help on every table. On eight tables of ADBench, the AUROC of
-    :class:`skim.ALTBIDetector` rose on five and fell on three, from 0.69 to 0.71 on
-    average; on others, such as pendigits, it drops considerably.
-    `python -m benchmarks tabpfn` reproduces this comparison.
+    Embedding does not help on every table; the user guide has results.
 
     Examples
     --------

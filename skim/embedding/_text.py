@@ -55,11 +55,6 @@ class TextEmbedder(PretrainedEmbedder):
     ----------
     <attributes>
 
-    See Also
-    --------
-    ViTEmbedder : Embed images.
-    skim.ALTBIDetector : Detector to use on the embedding.
-
     Notes
     -----
     An empty text is represented by the special tokens alone. Missing texts raise an

@@ -68,11 +68,6 @@ class ViTEmbedder(PretrainedEmbedder):
     ----------
     <attributes>
 
-    See Also
-    --------
-    TextEmbedder : Embed texts.
-    skim.ALTBIDetector : Detector to use on the embedding.
-
     Notes
     -----
     Images are converted to RGB with 8 bits per channel: greyscale, palette and
@@ -98,13 +93,6 @@ class ViTEmbedder(PretrainedEmbedder):
     >>> embedder.fit_transform(images)
     array([[0., 0., 0.],
            [1., 0., 0.]], dtype=float32)
-
-    Outliers among image files:
-
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from skim import ALTBIDetector
-    >>> detector = make_pipeline(ViTEmbedder(), ALTBIDetector())
-    >>> detector.fit_predict(["a.jpg", "b.jpg", "c.jpg"])  # doctest: +SKIP
     """
 
     _parameter_constraints: dict = {

@@ -81,15 +81,6 @@ def test_wrong_options_are_refused(tmp_path):
     assert not output.exists()
 
 
-def test_local_leaves_out_what_is_not_here(tmp_path, monkeypatch):
-    monkeypatch.setenv("SKIM_DATA_HOME", str(tmp_path))
-    (tmp_path / "Classical").mkdir()
-    np.savez(tmp_path / "Classical" / "6_cardio.npz", X=np.eye(3), y=np.eye(3)[0])
-    tables = choose_tables(["tabular", "CIFAR10"], local=True)
-    assert tables == [Table("cardio", "cardio", "tabular", 3, 3)]
-    assert "SKIM_DATA_HOME" in adbench("--data", "wine", "--local", exit_code=2)
-
-
 def test_own_files_are_known_by_their_content(tmp_path, own_data):
     (before,) = choose_tables([str(own_data[0])])
     assert (before.dataset, before.group) == ("first", "own")
@@ -111,10 +102,18 @@ def test_own_files_are_known_by_their_content(tmp_path, own_data):
             choose_tables([str(tmp_path / "bad.npz")])
 
 
-def test_data_sets_in_parts_are_all_taken():
+def test_data_sets_are_taken_in_all_their_parts_or_only_if_they_are_here(
+    tmp_path, monkeypatch
+):
     tables = choose_tables(["CIFAR10", "imdb", "CV_by_ViT/SVHN_3"])
     assert [(table.file, table.dataset, table.group) for table in tables] == [
         *((f"CIFAR10_{i}", "CIFAR10", "image") for i in range(10)),
         ("imdb", "Imdb", "text"),
         ("CV_by_ViT/SVHN_3", "SVHN", "image-vit"),
     ]
+    monkeypatch.setenv("SKIM_DATA_HOME", str(tmp_path))
+    (tmp_path / "Classical").mkdir()
+    np.savez(tmp_path / "Classical" / "6_cardio.npz", X=np.eye(3), y=np.eye(3)[0])
+    tables = choose_tables(["tabular", "CIFAR10"], local=True)
+    assert tables == [Table("cardio", "cardio", "tabular", 3, 3)]
+    assert "SKIM_DATA_HOME" in adbench("--data", "wine", "--local", exit_code=2)

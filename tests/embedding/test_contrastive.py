@@ -15,11 +15,6 @@ def quick(**params):
     return ContrastiveEmbedder(**{"n_updates": 20, "random_state": 0} | params)
 
 
-@pytest.fixture(scope="module")
-def fitted(table):
-    return quick().fit(table)
-
-
 def variation(X, clusters):
     counted = clusters >= 0
     geometry = cluster_geometry(X[counted], clusters[counted])
@@ -30,12 +25,10 @@ def variation(X, clusters):
 def test_clusters_of_the_simulation_become_tighter(std, seed):
     X, _, clusters = make_im_clusters(1000, cluster_std=std, random_state=seed)
     before = InputScaler("squash", centred=True).fit(X).transform(X)
-    after = ContrastiveEmbedder(random_state=seed).fit_transform(X)
+    embedder = ContrastiveEmbedder(random_state=seed)
+    after = embedder.fit_transform(X)
     assert variation(after, clusters) < variation(before, clusters)
-
-
-def test_training_lowers_the_loss(table):
-    losses = ContrastiveEmbedder(random_state=0).fit(table).loss_curve_
+    losses = embedder.loss_curve_
     assert losses.shape == (200,)
     assert losses[-20:].mean() < losses[:20].mean() - 0.05
 
@@ -43,13 +36,9 @@ def test_training_lowers_the_loss(table):
 # Views and loss ------------------------------------------------------------------
 
 
-def views_of(X):
-    return draw_views(X, torch.Generator().manual_seed(0))
-
-
 def test_views_hold_values_of_the_row_or_of_another():
     X = torch.arange(50.0).repeat(4, 1).T + torch.arange(4) * 1000
-    first, second, distances = views_of(X)
+    first, second, distances = draw_views(X, torch.Generator().manual_seed(0))
     for view in (first, second):
         columns = view - torch.arange(4) * 1000
         assert ((columns >= 0) & (columns < 50)).all()

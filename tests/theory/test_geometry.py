@@ -49,23 +49,17 @@ def test_labels_may_be_words_and_centres_given():
     assert not geometry.well_separated.any()
 
 
-@pytest.mark.parametrize(
-    ("clusters", "outliers", "message"),
-    [
+def test_bad_labels_data_and_centres_are_refused():
+    for clusters, outliers, message in (
         ([0, 1], OUTLIERS, "inconsistent numbers"),
         (CLUSTERS, [0, 1], "outliers has 2 labels"),
         (CLUSTERS, np.zeros(6, int), "one class only"),
         ([-1] * 6, [True] * 6, "no clusters"),
         ([0, 0, -1, 0, 0, 0], OUTLIERS, "Only outliers may have the label -1"),
         ([0, 0, 0, 0, 1, 1], OUTLIERS, "Cluster 1 has no inliers"),
-    ],
-)
-def test_bad_labels_are_refused(clusters, outliers, message):
-    with pytest.raises(ValueError, match=message):
-        cluster_geometry(SQUARE, clusters, outliers)
-
-
-def test_bad_data_and_centres_are_refused():
+    ):
+        with pytest.raises(ValueError, match=message):
+            cluster_geometry(SQUARE, clusters, outliers)
     with pytest.raises(ValueError, match="NaN"):
         cluster_geometry([[np.nan, 1.0]], [0])
     with pytest.raises(ValueError, match=r"need \(2, 2\)"):
@@ -122,17 +116,14 @@ def test_the_estimate_of_few_distinct_rows_does_not_fail():
         estimate_geometry(X * 1e200)
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"n_clusters": 0}, "n_clusters"),
-        ({"n_clusters": 50}, "n_clusters"),
-        ({"n_resamples": 0}, "n_resamples"),
-        ({"max_clusters": 0}, "max_clusters"),
-        ({"max_samples": 3}, "max_samples"),
-        ({"n_clusters": 8, "max_samples": 10}, "n_clusters"),
-    ],
-)
-def test_the_estimate_refuses_bad_numbers(params, message):
-    with pytest.raises(ValueError, match=message):
-        estimate_geometry(np.eye(20), **params)
+def test_the_estimate_refuses_bad_numbers():
+    for params in (
+        {"n_clusters": 0},
+        {"n_clusters": 50},
+        {"n_clusters": 8, "max_samples": 10},
+        {"n_resamples": 0},
+        {"max_clusters": 0},
+        {"max_samples": 3},
+    ):
+        with pytest.raises(ValueError, match=next(iter(params))):
+            estimate_geometry(np.eye(20), **params)

