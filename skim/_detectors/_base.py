@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABCMeta
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -98,6 +98,26 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
     _networks = NETWORKS
     model_: FittedModel
 
+    @classmethod
+    def paper(cls, **params: Any) -> Self:
+        """Make a detector with the settings of the original method.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters to override, such as ``ema_steps=50`` for the warm-up.
+
+        Returns
+        -------
+        detector : object
+        """
+        return cls(**(cls._published() | params))
+
+    @staticmethod
+    @abstractmethod
+    def _published():
+        """Return the parameters of the original method."""
+
     # Fitting -------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -135,42 +155,45 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         network.validate(X.shape[1])
         schedule.validate(self.epochs, self.stopping)
         is_clean = self.contamination == 0
-        stopping = None if is_clean else self.stopping
         if is_clean:
             schedule = schedule.for_clean_data()
         device = nets.resolve_device(self.device)
         scaler = network.scaler(X.shape[1]).fit(X)
         _check_columns(scaler, getattr(checked, "feature_names_in_", None))
-        n_members = self.n_estimators
-        if n_members == "auto":
-            # Members that see all but a part of clean data should be more.
-            small, large = (10, 5) if is_clean else (6, 3)
-            n_members = small if len(X) < SMALL_TABLE else large
+        n_members = _n_members(self.n_estimators, len(X), is_clean)
         views = network.views(scaler, n_members)
         _check_views(views, schedule, is_clean)
         training_rows = None
         if len(X) > MAX_ROWS:
-            random_state = own_random_state(self.random_state)
             training_rows = sample_without_replacement(
-                len(X), N_SAMPLED_ROWS, random_state=random_state
+                len(X), N_SAMPLED_ROWS, random_state=own_random_state(self.random_state)
             )
             training_rows.sort()
             X = X[training_rows]
         rows = ScaledTable(scaler, X).kept()
-        folds = _folds(views, len(X), self.random_state) if is_clean else None
-        run = self._new_run(network, schedule, rows, views, folds, device)
         model = FittedModel(
             scaler=scaler,
             network=network.settings(),
             schedule=schedule.settings(),
-            stopping=stopping,
+            stopping=None if is_clean else self.stopping,
             device=device,
-            noise=None if run.noise is None else run.noise.cpu().numpy(),
             training_rows=training_rows,
             sample=X[evenly_spaced(len(X), N_TYPICAL_ROWS)],
             views=views,
-            folds=folds,
+            folds=_folds(views, len(X), self.random_state) if is_clean else None,
         )
+        model = self._trained(model, schedule, rows, observe)
+        set_fitted(self, model, rows, checked, n_threads)
+
+    def _network(self):
+        """Return the settings of the network."""
+        return _resolved(self.network, self._networks)
+
+    def _trained(self, model, schedule, rows, observe):
+        """Return a model after training on scaled data."""
+        run = self._new_run(model, schedule, rows)
+        noise = None if run.noise is None else run.noise.cpu().numpy()
+        model = replace(model, noise=noise)
 
         def on_entry():
             now = model.with_state(run.state(), run.members)
@@ -183,35 +206,29 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
             self.verbose,
             None if observe is None else on_entry,
         )
+        how = schedule, model.stopping, self.epochs, history, self.store_snapshots
         try:
-            snapshots, log = train(
-                run, schedule, stopping, self.epochs, history, self.store_snapshots
-            )
+            snapshots, log = train(run, *how)
         except nets.NonFiniteLossError:
             raise _diverged(self) from None
         found = {"snapshots": snapshots, "log": log, "history": history.columns()}
-        model = replace(model, **found).normalized(rows)
-        set_fitted(self, model, rows, checked, n_threads)
+        return replace(model, **found).normalized(rows)
 
-    def _network(self):
-        """Return the settings of the network."""
-        return _resolved(self.network, self._networks)
-
-    def _new_run(self, network, schedule, rows, views, folds, device):
-        """Return a training run on scaled data that is about to start."""
+    def _new_run(self, model, schedule, rows):
+        """Return a training run that is about to start."""
         left_out = None
-        if folds is not None:
-            pairs = zip(views, folds, strict=True)
+        if model.folds is not None:
+            pairs = zip(model.views, model.folds, strict=True)
             left_out = np.concatenate(
                 [np.arange(n)[:, None] == own for n, own in pairs]
             )
+        device, n_members = model.device, sum(model.views)
         seed = own_random_state(self.random_state).randint(2**31 - 1)
         generator = nets.seeded_generator(seed, device)
         data = rows if rows.scaled is None else nets.as_tensor(rows.scaled, device)
-        shape = network.shape(rows.scaler, views)
-        weights = shape.weights.draw(sum(views), generator)
-        noise = shape.draw_noise(sum(views), generator)
-        new_run = partial(nets.Run, shape, weights)
+        weights = model.shape.weights.draw(n_members, generator)
+        noise = model.shape.draw_noise(n_members, generator)
+        new_run = partial(nets.Run, model.shape, weights)
         if self.ema_steps:
             optimiser = schedule.optimiser(weights)
             warm_up = new_run(optimiser, data, generator, left_out=left_out)
@@ -249,6 +266,16 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
     def history_(self) -> dict[str, NDArray]:
         """Record of the training run."""
         return {name: column.copy() for name, column in self.model_.history.items()}
+
+    @property
+    def best_epochs_(self) -> NDArray[np.int_]:
+        """The epoch at which each member was kept."""
+        return self.history_["epoch"][self.model_.snapshots.entries[-1]]
+
+    @property
+    def best_updates_(self) -> NDArray[np.int_]:
+        """The update after which each member was kept."""
+        return self.history_["update"][self.model_.snapshots.entries[-1]]
 
     @property
     def training_rows_(self) -> NDArray[np.intp] | None:
@@ -467,6 +494,15 @@ def set_fitted(detector, model, rows, checked, n_threads=1):
         detector.feature_names_in_ = checked.feature_names_in_
     elif hasattr(detector, "feature_names_in_"):
         del detector.feature_names_in_
+
+
+def _n_members(n_estimators, n_rows, is_clean):
+    """Return the number of members, more of them for small tables."""
+    if n_estimators != "auto":
+        return n_estimators
+    # Members that see all but a part of clean data should be more.
+    small, large = (10, 5) if is_clean else (6, 3)
+    return small if n_rows < SMALL_TABLE else large
 
 
 def _check_views(views, schedule, is_clean):
