@@ -80,12 +80,6 @@ class StackedAutoencoder:
         self._workspace = Workspace(weights.device)
         self._views = shape.weights.views(weights)
 
-    def select(self, members):
-        """Return a stack of only the given members, in their present state."""
-        chosen = StackedAutoencoder(self.shape, self.weights[members])
-        chosen.has_gaps = self.has_gaps
-        return chosen
-
     def forward(self, x):
         """Losses ``||x - F(x)||²`` of a batch of shape (M, p, B), and a cache."""
         x, missing = filled(x, self.shape.fill) if self.has_gaps else (x, None)

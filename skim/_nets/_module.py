@@ -184,13 +184,6 @@ class StackedModules:
         self.generator = generator
         self.has_gaps = False  # whether batches may have missing cells
 
-    def select(self, members):
-        """Return a stack of only the given members, in their present state."""
-        state = self.weights[members], self.statistics[members]
-        chosen = StackedModules(self.shape, *state, self.generator)
-        chosen.has_gaps = self.has_gaps
-        return chosen
-
     def forward(self, x):
         """Losses of a batch of shape (M, p, B), in training mode, and a cache."""
         shape = self.shape

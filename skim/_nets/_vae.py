@@ -183,13 +183,6 @@ class StackedVAE:
         self._workspace = Workspace(weights.device)
         self._views = shape.weights.views(weights)
 
-    def select(self, members):
-        """Return a stack of only the given members, in their present state."""
-        chosen = StackedVAE(self.shape, self.weights[members], self.generator)
-        chosen.statistics = self.statistics[members]
-        chosen.has_gaps = self.has_gaps
-        return chosen
-
     def forward(self, x):
         """Losses of a batch under its own batch statistics."""
         x = self.shape.seen(x)

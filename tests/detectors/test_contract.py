@@ -106,3 +106,5 @@ def test_history_has_one_entry_per_epoch(fitted, table):
     assert history["batch_size"][0] == min(fitted.schedule.batch_size, len(table))
     assert history["epoch"].tolist() == list(range(1, len(history) + 1))
     assert np.isfinite(history["criterion"]).any()
+    fitted.history_["epoch"][:] = 0  # changes a copy
+    assert fitted.history_["epoch"][0] == 1

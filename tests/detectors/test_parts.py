@@ -81,6 +81,7 @@ def test_any_schedule_trains_any_network(schedule, network, stopping, table):
     assert detector.explain(X, relative=True)[3, 2] == 0  # nothing is known of it
     warm = combined(schedule, network, stopping, ema_steps=2).fit(X)
     assert not np.array_equal(warm.training_scores_, scores)
+    assert warm.history_["update"][0] == detector.history_["update"][0]
 
 
 def test_labels_train_the_variational_autoencoder_only(table):
