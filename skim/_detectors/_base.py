@@ -151,9 +151,8 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
     def _fit(self, X, observe, n_threads):
         checked = clone(self)  # takes the names of the columns
         X = _validated(checked, X, reset=True, ensure_min_samples=2)
-        network, schedule = self._network(), _resolved(self.schedule, SCHEDULES)
+        network, schedule = self._network(), validated_schedule(self)
         network.validate(X.shape[1])
-        schedule.validate(self.epochs, self.stopping)
         is_clean = self.contamination == 0
         if is_clean:
             schedule = schedule.for_clean_data()
@@ -226,7 +225,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         seed = own_random_state(self.random_state).randint(2**31 - 1)
         generator = nets.seeded_generator(seed, device)
         data = rows if rows.scaled is None else nets.as_tensor(rows.scaled, device)
-        weights = model.shape.weights.draw(n_members, generator)
+        weights = model.shape.draw_weights(n_members, generator)
         noise = model.shape.draw_noise(n_members, generator)
         new_run = partial(nets.Run, model.shape, weights)
         if self.ema_steps:
@@ -251,7 +250,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         for part, choices in (("network", self._networks), ("schedule", SCHEDULES)):
             given = params.get(part, getattr(self, part))
             is_nested = any(name.startswith(f"{part}__") for name in params)
-            if is_nested and not callable(given):
+            if is_nested:
                 params = params | {part: _resolved(given, choices)}
         return super().set_params(**params)
 
@@ -470,6 +469,13 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
                 "is_outside": cells["is_outside"].ravel(),
             }
         )
+
+
+def validated_schedule(detector):
+    """Return the settings of the schedule, which must go with the other parameters."""
+    schedule = _resolved(detector.schedule, SCHEDULES)
+    schedule.validate(detector.epochs, detector.stopping)
+    return schedule
 
 
 def scaled_table(detector, X, **checks):

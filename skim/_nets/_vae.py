@@ -57,6 +57,10 @@ class VAEShape:
             }
         )
 
+    def draw_weights(self, n_members, generator):
+        """Draw the initial weights of members."""
+        return self.weights.draw(n_members, generator)
+
     def stack(self, weights, generator):
         """Return members with these weights, ready to be trained."""
         return StackedVAE(self, weights, generator)

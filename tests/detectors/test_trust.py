@@ -24,7 +24,7 @@ def test_the_seed_alone_decides_about_the_scores(quick, fitted, table):
     detector = quick().fit(table[:100])  # and what was fitted before does not matter
     scores = detector.fit(table).training_scores_
     assert np.array_equal(scores, fitted.training_scores_)
-    for other in (4, None, np.random.RandomState(0)):
+    for other in (4, None, np.random.RandomState(1)):
         seen = scores
         detector.set_params(random_state=other)
         for _ in range(1 if other == 4 else 2):
