@@ -14,7 +14,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context, clone
-from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -22,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skim import _nets as nets
 from skim._detectors._ema import EMAWarmStart
 from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
-from skim._model._expectations import CellExpectations, cells_to_blame
+from skim._model._expectations import cells_to_blame
 from skim._model._fitted import FLOAT32_MAX, FittedModel, finite
 from skim._model._networks import AutoencoderConfig, NetworkConfig, VAEConfig
 from skim._model._scaling import ScaledTable
@@ -51,7 +50,6 @@ SMALL_TABLE = 500  # rows; chance weighs more in smaller ones, and networks cost
 N_TYPICAL_ROWS = 2048  # of the training data, kept to tell what is usual
 MAX_ROWS = 1_000_000  # beyond this, a sample stands for all but in scaling
 N_SAMPLED_ROWS = 200_000
-CHUNK_ROWS = 1024  # whose cells are predicted at once
 
 NETWORKS: dict[str, Callable] = {
     "vae": VAEConfig,
@@ -435,40 +433,21 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         """
         pd = import_pandas("reasons needs pandas: pip install pandas")
         table = scaled_table(self, X, dtype=np.float64)
-        scaler, (n_rows, n_features) = self.model_.scaler, table.X.shape
-        contributions = self._contributions(table, relative=True)
+        n_rows, n_features = table.X.shape
         n_reasons = n_features if n_reasons is None else min(n_reasons, n_features)
+        contributions = self._contributions(table, relative=True)
+        with nets.compute():
+            cells = cells_to_blame(self.model_, table, contributions, n_reasons)
         index = getattr(X, "index", None)
         index = index if isinstance(index, pd.Index) else pd.RangeIndex(n_rows)
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             names = np.array([f"x{j}" for j in range(n_features)])
-        with nets.compute():
-            expectations = CellExpectations(scaler, scaler.cells(self.model_.sample))
-            parts = [
-                cells_to_blame(
-                    expectations, table.cells(chunk), contributions[chunk], n_reasons
-                )
-                for chunk in gen_batches(n_rows, CHUNK_ROWS)
-            ]
-        cells = {
-            name: np.concatenate([part[name] for part in parts]) for name in parts[0]
+        named = {
+            "row": np.repeat(np.asarray(index), n_reasons),
+            "feature": names[cells.pop("column")].ravel(),
         }
-        columns = cells["column"]
-        in_units = {
-            name: scaler.inverse_transform(cells[name], columns).ravel()
-            for name in ("expected", "low", "high")
-        }
-        return pd.DataFrame(
-            {
-                "row": np.repeat(np.asarray(index), n_reasons),
-                "feature": names[columns].ravel(),
-                "value": np.take_along_axis(table.X, columns, axis=1).ravel(),
-                **in_units,
-                "contribution": cells["contribution"].ravel(),
-                "is_outside": cells["is_outside"].ravel(),
-            }
-        )
+        return pd.DataFrame(named | {name: cells[name].ravel() for name in cells})
 
 
 def validated_schedule(detector):
