@@ -236,7 +236,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
                 stacklevel=2,
             )
         labels = check_labels(labels, _num_samples(X))
-        self._learn(X, labels, *self._trained(X, labels))
+        self._learn(X, labels, self._trained(X, labels))
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -311,12 +311,12 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
         if self._labels_enter_training():
             trained = self._trained(X, known, ask=ask_while_training, n_rounds=n_rounds)
-            self._learn(X, known, *trained)
+            self._learn(X, known, trained)
             return self
-        self._learn(X, known, *self._trained(X))
+        self._learn(X, known, self._trained(X))
         for _ in range(n_rounds):
             answered = ask(self.query(n_per_round, among=is_open))
-            self._learn(X, answered, *self._trained(X))
+            self._learn(X, answered, self._trained(X))
         return self
 
     def _trained(self, X, labels=None, **questions):
@@ -339,8 +339,9 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             detector.fit(X)
         return detector, _losses(detector, X), self._new_seed(), fingerprint
 
-    def _learn(self, X, labels, detector, losses, seed, fingerprint):
+    def _learn(self, X, labels, trained):
         """Learn labels, and set all attributes when that is done."""
+        detector, losses, seed, fingerprint = trained
 
         def values_of(rows):
             return detector.feature_space(_safe_indexing(X, rows))
