@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skim import ALTBIDetector
 from skim.networks import VAEConfig
+from tests.conftest import make_quick
 
 NUMBERS = ["expected", "low", "high", "contribution"]
 
@@ -93,10 +94,10 @@ def test_the_number_of_reasons_can_be_chosen(fitted, table):
     assert fitted.reasons(table[:4], n_reasons=1).equals(first)
 
 
-def test_names_of_columns_and_rows_are_kept(quick, table):
+def test_names_of_columns_and_rows_are_kept(table):
     index = pd.Index([f"row {i}" for i in range(300)])
     frame = pd.DataFrame(table, columns=list("abcdef"), index=index)
-    detector = quick().fit(frame)
+    detector = make_quick("altbi").fit(frame)
     explained = detector.explain(frame.iloc[5:8], as_frame=True)
     assert explained.columns.tolist() == list("abcdef")
     assert explained.index.tolist() == ["row 5", "row 6", "row 7"]

@@ -167,7 +167,7 @@ def test_torchs_default_dtype_does_not_matter(quick, fitted, table):
     assert np.array_equal(found, expected)
 
 
-def test_a_detector_from_a_lost_device_scores_on_the_cpu(quick, table):
-    detector = quick().fit(table)
+def test_a_detector_from_a_lost_device_scores_on_the_cpu(table):
+    detector = make_quick("altbi").fit(table)
     detector.model_ = replace(detector.model_, device="cuda:99")
     assert np.array_equal(detector.score_samples(table), detector.training_scores_)

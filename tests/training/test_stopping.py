@@ -10,6 +10,7 @@ from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 from skim._training._stopping import CRITERIA, checked_epochs
 from skim.metrics import loss_entropy, separation
 from skim.schedules import ALTBISchedule
+from tests.conftest import make_quick
 
 
 def test_without_a_criterion_the_last_state_counts(table):
@@ -104,8 +105,8 @@ def test_the_criterion_is_that_of_the_losses_of_rows(table, stopping, of_losses)
     assert detector.history_["criterion"][0] == pytest.approx(expected, rel=1e-4)
 
 
-def test_unknown_criteria_and_too_few_rows_are_refused(quick, table):
+def test_unknown_criteria_and_too_few_rows_are_refused(table):
     with pytest.raises(ValueError, match="'stopping' parameter"):
-        quick(stopping="patience").fit(table)
+        make_quick("altbi", stopping="patience").fit(table)
     with pytest.raises(ValueError, match="at least four rows, got 3"):
-        quick(stopping="cohesion").fit(np.eye(3))
+        make_quick("altbi", stopping="cohesion").fit(np.eye(3))
