@@ -20,12 +20,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim import _nets as nets
 from skim._detectors._ema import EMAWarmStart
-from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
+from skim._detectors._threshold_mixin import (
+    CONTAMINATION,
+    ThresholdMixin,
+    set_verdict,
+)
 from skim._model._expectations import cells_to_blame
 from skim._model._fitted import FLOAT32_MAX, FittedModel, finite
 from skim._model._networks import AutoencoderConfig, NetworkConfig, VAEConfig
 from skim._model._scaling import ScaledTable
-from skim._model._threshold import offset_of
 from skim._training._boosting import IMBoostSchedule
 from skim._training._schedules import (
     ALTBISchedule,
@@ -469,16 +472,8 @@ def set_fitted(detector, model, rows, checked, n_threads=1):
     if not np.isfinite(scores).all():
         raise _diverged(detector)
     held_out = None if model.folds is None else -model.held_out_losses(rows)
-    offset = offset_of(scores, held_out, detector.contamination)
+    set_verdict(detector, checked, scores, held_out)
     detector.model_ = model
-    detector.training_scores_ = scores
-    detector.held_out_scores_ = held_out
-    detector.offset_ = offset
-    detector.n_features_in_ = checked.n_features_in_
-    if hasattr(checked, "feature_names_in_"):
-        detector.feature_names_in_ = checked.feature_names_in_
-    elif hasattr(detector, "feature_names_in_"):
-        del detector.feature_names_in_
 
 
 def _n_members(n_estimators, n_rows, is_clean):
