@@ -342,6 +342,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     def _learn(self, X, labels, trained):
         """Learn labels, and set all attributes when that is done."""
         detector, losses, seed, fingerprint = trained
+        X = X if hasattr(X, "shape") else np.asarray(X)  # rows are taken from it
 
         def values_of(rows):
             return detector.feature_space(_safe_indexing(X, rows))
