@@ -91,6 +91,18 @@ def on_unique(text, function, missing=np.nan):
     return found[codes]  # missing values have the code -1
 
 
+def unique_names(names, form):
+    """Return names with a number, such as "{}.{}", where they are already taken."""
+    given, taken = set(names), {}
+    for name in names:
+        candidate, number = name, 1
+        while candidate in taken or (number > 1 and candidate in given):
+            number += 1
+            candidate = form.format(name, number)
+        taken[candidate] = name
+    return list(taken)
+
+
 # Numbers ---------------------------------------------------------------------------
 
 SPACE = "\\s'’\u00a0\u202f"  # between thousands, with both no-break spaces
