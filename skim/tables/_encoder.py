@@ -196,9 +196,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for treatment, encoder in ENCODERS.items():
             for j, name in enumerate(names):
                 if outcomes[j].treatment == treatment:
-                    parsed = outcomes[j].parsed
-                    column = table[j] if parsed is None else parsed
-                    encoders[j] = encoder(name, outcomes[j].form, column)
+                    encoders[j] = encoder(name, outcomes[j].form, table[j])
         if not encoders:
             why = "; ".join(f"{d.column}: {d.reason}" for d in self.decisions_[:5])
             more = "; ..." if len(self.decisions_) > 5 else ""

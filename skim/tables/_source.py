@@ -126,6 +126,9 @@ class Source:
         if found in ("parquet", "feather", "zip", "xls"):
             return "xlsx" if found == "zip" else found
         suffixes = {suffix.lower() for suffix in Path(self.name).suffixes[-2:]}
+        wrong = suffixes.intersection([*ARROW, ".xlsx", ".xlsm"])
+        if wrong:
+            raise ValueError(f"{self.name} is not a valid {wrong.pop()} file.")
         is_json = not suffixes.isdisjoint(JSON) or (
             suffixes.isdisjoint(TEXT) and JSON_START.match(head)
         )

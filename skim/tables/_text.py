@@ -183,12 +183,12 @@ def find_numbers(text):
     decimal = max(n_read, key=lambda decimal: n_read[decimal])
     n_durations = 0
     if not _are_times_of_day(values):
-        n_durations = sum(_duration(value) is not None for value in values)
+        n_durations = sum(np.isfinite(_duration(value)) for value in values)
     if max(n_read[decimal], n_durations) < MOST * len(values):
         return NOTHING
     if n_durations > n_read[decimal]:
-        seconds = parse_durations(text)
-        return _finding(text, seconds, DURATION, "durations in text, in seconds")
+        what = "durations in text, in seconds"
+        return _finding(text, parse_numbers(text, DURATION), DURATION, what)
     return _find_units(text, decimal)
 
 
@@ -286,7 +286,7 @@ def _finding(text, parsed, form, what):
 def parse_numbers(text, form):
     """Return the numbers in text as an array, NaN for anything else."""
     if form.get("is_duration"):
-        return parse_durations(text)
+        return on_unique(text, lambda values: [_duration(value) for value in values])
     decimal, factors = form["decimal"], form["factors"]
     numbers = np.full(len(text), np.nan)
     if len(factors) == 1:
@@ -354,17 +354,8 @@ AMOUNT = r"(\d+(?:[.,]\d+)?)\s*([^\W\d_]+)\.?"
 AMOUNTS = re.compile(rf"{AMOUNT}(?:(?:,|\s|and)*{AMOUNT})*")
 
 
-def parse_durations(text):
-    """Return the durations in text as seconds, NaN for anything else."""
-
-    def parse(values):
-        return [np.nan if (s := _duration(v)) is None else s for v in values]
-
-    return on_unique(text, parse)
-
-
 def _duration(value):
-    """Return a duration in text in seconds, None if it is not one."""
+    """Return a duration in text in seconds, NaN if it is not one."""
     match = CLOCK.fullmatch(value)
     if match:
         parts = match.groupdict("0")
@@ -373,14 +364,10 @@ def _duration(value):
         seconds += 86400 * int(parts["days"])
         return -seconds if parts["sign"] in ("-", "−") else seconds
     if not AMOUNTS.fullmatch(value):
-        return None
-    amounts = re.findall(AMOUNT, value)
-    units = [_unit(unit) for _, unit in amounts]
-    if any(unit not in DURATIONS for unit in units):
-        return None
+        return np.nan
     return sum(
-        float(amount.replace(",", ".")) * DURATIONS[unit]
-        for (amount, _), unit in zip(amounts, units, strict=True)
+        float(amount.replace(",", ".")) * DURATIONS.get(_unit(unit), np.nan)
+        for amount, unit in re.findall(AMOUNT, value)
     )
 
 
@@ -488,22 +475,23 @@ def _order(present, numeric, wanted):
     """Return the order of days and months, and a warning if it had to be guessed."""
     if wanted != "auto":
         return wanted, ""
-    marks = {mark: sum(mark in value for value in numeric) for mark in "/-."}
-    usual = "month first" if marks["/"] == max(marks.values()) else "day first"
-    other = "day first" if usual == "month first" else "month first"
-    n_days_first = n_months_first = 0
+    counts: Counter[str] = Counter()  # of marks, and of what only one order can read
     for start, count in present.str.slice(0, 10).value_counts().items():
         if match := NUMERIC.match(start):
             one, two = int(match[1]), int(match[3])
-            n_days_first += count * (one > 12 >= two)
-            n_months_first += count * (two > 12 >= one)
-    if n_days_first != n_months_first:
-        return "day first" if n_days_first > n_months_first else "month first", ""
-    if marks["."] == max(marks.values()):
+            counts[match[2]] += count
+            counts["day first"] += count * (one > 12 >= two)
+            counts["month first"] += count * (two > 12 >= one)
+    mark = max("/.-", key=lambda mark: counts[mark])
+    usual, other = "day first", "month first"
+    if mark == "/":
+        usual, other = other, usual
+    if counts[usual] != counts[other]:
+        return (usual if counts[usual] > counts[other] else other), ""
+    if mark == ".":
         return usual, ""  # dots are not written between months and days
-    example = min(numeric)
     return usual, (
-        f"dates such as {example!r} were read as {usual}; if that is wrong, set "
+        f"dates such as {min(numeric)!r} were read as {usual}; if that is wrong, set "
         f"dates={other!r}"
     )
 

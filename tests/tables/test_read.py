@@ -438,6 +438,7 @@ FAULTS = {
     "no zeros": ("t.csv", bytes(range(1, 256)) * 4, "is not text"),
     "damaged UTF-8": ("t.csv", "ä\nö\nü\n".encode() + b"\xe4\n", "line 4: not UTF-8"),
     "Parquet": ("t.parquet", b"PAR1 and then nothing", "Parquet magic bytes not found"),
+    "text as Parquet": ("t.parquet", CSV, "is not a valid .parquet file"),
     "Feather": ("t.feather", b"ARROW1 and then nothing", "cannot be read: "),
     "JSON": ("t.jsonl", b'{"a": 1}\n{"a": \n', "line 2"),
     "truncated array": ("t.json", b'[{"a": 1},\n{"a"', "not valid JSON: .* line 2"),
