@@ -56,7 +56,7 @@ def detect_encoding(source, notes):
     tied = {
         name
         for match in matches
-        if (match.chaos, match.coherence) == (best.chaos, best.coherence)
+        if best and (match.chaos, match.coherence) == (best.chaos, best.coherence)
         for name in match.could_be_from_charset
     }
     name = "cp1252" if best is None or "cp1252" in tied else best.encoding

@@ -107,7 +107,8 @@ def read_table(
         "skip_rows": skip_rows,
         "skip_bad_lines": skip_bad_lines,
     }
-    sources, notes = find_sources(source), []
+    sources = find_sources(source)
+    notes: list[str] = []
     if len(sources) == 1:
         name = sources[0].name
         table = _read(sources[0], notes, text, sheet)

@@ -557,8 +557,7 @@ def _time(match):
         hour = hour % 12 + 12 * (half == "p")
     seconds = float((match["second"] or "0").replace(",", "."))
     seconds += 3600 * hour + 60 * int(match["minute"])
-    zone = match.groupdict().get("zone")
-    if zone:
-        east = datetime.datetime.strptime(zone.upper(), "%z").utcoffset()
-        seconds -= east.total_seconds()
+    if zone := match.groupdict().get("zone"):
+        moment = datetime.datetime.strptime(f"1970 {zone.upper()}", "%Y %z")
+        seconds += moment.timestamp()
     return seconds / 86_400
