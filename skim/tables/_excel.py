@@ -51,7 +51,7 @@ def read_excel(source, notes, sheet, skip_rows):
     names, has_names = names_in(["" if pd.isna(cell) else str(cell) for cell in first])
     table = cells.iloc[int(has_names) :].reset_index(drop=True)
     table = table.infer_objects().set_axis(clean_names(names), axis=1)
-    for column in table.columns[table.dtypes == object]:
+    for column in table.columns[table.dtypes.eq(object)]:
         if pd.api.types.infer_dtype(table[column]) == "boolean":
             table[column] = table[column].astype("boolean")
     return table
