@@ -12,8 +12,7 @@ EXTENSIONS = {
     "save": (".skops",),
     "report": (".html", ".htm"),
 }
-READ = ["skip_rows", "comment", "delimiter", "encoding", "skip_bad_lines"]
-READ += ["sheet", "dates"]
+READ = ["skip_rows", "delimiter", "encoding", "skip_bad_lines", "sheet", "dates"]
 DATES = ("auto", "day-first", "month-first")
 NEEDED = {
     "skip_rows": "a number of lines",
@@ -33,9 +32,8 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="CSV, TSV, Excel, Parquet, Feather, JSON or NumPy file, possibly "
-        "compressed; a folder or quoted pattern of such files; or - for standard "
-        "input.",
+        help="CSV, TSV, Excel, Parquet, Feather or JSON file, possibly compressed; "
+        "a folder or quoted pattern of such files; or - for standard input.",
     ),
 ]
 Output = Annotated[
@@ -95,7 +93,7 @@ Read = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        help="How to read the table: skip_rows, comment, delimiter, encoding, "
+        help="How to read the table: skip_rows, delimiter, encoding, "
         "skip_bad_lines=yes, sheet, dates=day-first or dates=month-first. Can be "
         "repeated.",
     ),

@@ -82,7 +82,7 @@ class Run:
         self.ids, sources, reporter = ids, self.reader.sources, self.reporter
         inside = self.path.resolve()
         for source in sources:
-            if isinstance(source.data, Path) and source.data.resolve().parent == inside:
+            if source.folder == inside:
                 raise typer.BadParameter(
                     f"{self.path} has parts to read; choose another folder."
                 )

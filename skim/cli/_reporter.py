@@ -6,10 +6,9 @@ import warnings
 from contextlib import contextmanager
 
 MANY_COLUMNS = 40
-READING = "sheet|skip_rows|comment|skip_bad_lines|encoding|delimiter|dates"
+READING = "sheet|skip_rows|skip_bad_lines|encoding|delimiter|dates"
 ADVICE = re.compile(rf"\bset ({READING})\b(?:=('[^']*'|[^\s;,()]*[^\s;,().]))?")
 PARAMETER = re.compile(r"^(drop|categorical|by)(?= names )")
-OLD_ADVICE = re.compile(r" \(--[a-z-]+( [^)]*)?\)")
 
 
 def plain(text):
@@ -24,8 +23,7 @@ def counted(n, noun):
 
 def in_options(message):
     """Return a message of the library with options in place of parameters."""
-    message = OLD_ADVICE.sub("", " ".join(str(message).split()))
-    message = PARAMETER.sub(r"--\1", message)
+    message = PARAMETER.sub(r"--\1", " ".join(str(message).split()))
     return ADVICE.sub(
         lambda found: f"use --read {found[1]}={found[2] or '...'}", message
     )

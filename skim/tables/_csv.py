@@ -4,15 +4,14 @@ import csv
 import io
 import re
 from collections import Counter
-from contextlib import contextmanager
 
 from skim.tables._encoding import encoding_of
-from skim.tables._source import HEAD
+from skim.tables._source import HEAD, max_bytes
+from skim.tables._text import unique_names
 
 DELIMITERS = (",", ";", "\t", "|", " ")
 MISSING = ("?", "-", "--", "None", "none", "na", "<NA>", "<na>", "\\N")  # as in Arrow
 NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
-COMMENT = re.compile(r"\s*(#|%|//|!)")
 LINE_SHARE = 1000  # a line may have this part of the size of a table
 
 
@@ -27,17 +26,15 @@ class CsvReader:
     source : Source
     notes : list of str
         Receives sentences for the user.
-    encoding, delimiter, skip_rows, comment, skip_bad_lines
+    encoding, delimiter, skip_rows, skip_bad_lines
         As in `read_table`.
 
     Attributes
     ----------
     codec : str
         The encoding.
-    is_guessed : bool
-        Whether the encoding is UTF-8 for want of anything better.
-    names : list of str
-        As they are in the file, or x0, x1 and so on.
+    schema : pyarrow.Schema
+        With the names of the columns in the file, or x0, x1 and so on.
     """
 
     def __init__(
@@ -48,34 +45,37 @@ class CsvReader:
         encoding=None,
         delimiter=None,
         skip_rows=0,
-        comment=None,
         skip_bad_lines=False,
     ):
+        import pyarrow as pa
+
         self.source = source
         self.name = source.name
         self.notes = notes
         self.codec = encoding_of(source, encoding, notes)
-        self.is_guessed = encoding is None and self.codec == "utf-8-sig"
         self.skip_rows = skip_rows
-        self.comment = comment
         self.skip_bad_lines = skip_bad_lines
-        with self._lines("replace") as lines:
-            head = lines.read(HEAD).decode("utf-8", "replace")
+        with self._lines() as lines:
+            for _ in range(skip_rows):
+                lines.readline()
+            head = lines.read(HEAD)
         if not head.strip():
-            without = " without the skipped lines" if skip_rows or comment else ""
+            without = " without the skipped lines" if skip_rows else ""
             raise ValueError(f"{self.name} is empty{without}.")
-        if delimiter is None and source.extension == ".tsv":
-            delimiter = "\t"
-        self.delimiter = delimiter or _find_delimiter(head)
-        if len(self.delimiter) != 1:
+        if delimiter is not None and len(delimiter) != 1:
             raise ValueError(
                 f"delimiter must be a single character, not {delimiter!r}."
             )
+        self.delimiter = delimiter or _find_delimiter(head)
         self.rows = _rows_of_head(head, self.delimiter)
-        self.has_names = not all(map(NUMBER.fullmatch, self.rows[0]))
-        self.names = self.rows[0]
-        if not self.has_names:
-            self.names = [f"x{j}" for j in range(len(self.rows[0]))]
+        names, self.has_names = names_in(self.rows[0])
+        self.schema = pa.schema([(name, pa.string()) for name in names])
+
+    def read(self):
+        """Return an Arrow table; raise a UnicodeError if the encoding is wrong."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(list(self.batches()), self.schema)
 
     def batches(self):
         """Yield Arrow record batches; raise a UnicodeError if the encoding is wrong."""
@@ -88,27 +88,29 @@ class CsvReader:
             skipped.append(row.text)
             return "skip"
 
-        max_line = int(self.source.max_bytes / LINE_SHARE)
+        max_line = int(max_bytes() / LINE_SHARE)
+        is_utf_8 = self.codec == "utf-8-sig"  # Arrow skips a byte order mark
+        options = {
+            "read_options": arrow_csv.ReadOptions(
+                column_names=None if self.has_names else self.schema.names,
+                skip_rows=self.skip_rows,
+                block_size=max_line,
+                encoding="utf8" if is_utf_8 else self.codec,
+            ),
+            "parse_options": arrow_csv.ParseOptions(
+                delimiter=self.delimiter,
+                newlines_in_values=True,
+                invalid_row_handler=skip if self.skip_bad_lines else None,
+            ),
+            "convert_options": arrow_csv.ConvertOptions(
+                strings_can_be_null=True,
+                null_values=[*arrow_csv.ConvertOptions().null_values, *MISSING],
+                column_types=self.schema,
+            ),
+        }
         try:
-            with self._stream() as stream:
-                reader = arrow_csv.open_csv(
-                    stream,
-                    read_options=arrow_csv.ReadOptions(
-                        column_names=None if self.has_names else self.names,
-                        block_size=max_line,
-                    ),
-                    parse_options=arrow_csv.ParseOptions(
-                        delimiter=self.delimiter,
-                        newlines_in_values=True,
-                        invalid_row_handler=skip if self.skip_bad_lines else None,
-                    ),
-                    convert_options=arrow_csv.ConvertOptions(
-                        strings_can_be_null=True,
-                        null_values=[*arrow_csv.ConvertOptions().null_values, *MISSING],
-                        column_types={name: pa.string() for name in self.names},
-                    ),
-                )
-                for batch in reader:
+            with self.source.open() as stream:
+                for batch in arrow_csv.open_csv(stream, **options):
                     n_rows += len(batch)
                     yield batch
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
@@ -123,9 +125,7 @@ class CsvReader:
                 ) from None
             if reason != "Empty CSV file":
                 self._explain_lengths()
-                raise ValueError(
-                    f"{self.name} cannot be read as text: {reason}"
-                ) from None
+                raise self.source.unreadable(error) from None
         if skipped:
             if len(skipped) > n_rows:  # the first line is the odd one
                 self._explain_lengths()
@@ -135,108 +135,54 @@ class CsvReader:
                 f"few fields, such as {skipped[0][:60]!r}."
             )
 
-    @contextmanager
-    def _stream(self):
-        """Yield what Arrow reads from, in UTF-8."""
-        is_utf8 = self.codec in ("utf-8", "utf-8-sig", "ascii")
-        if is_utf8 and not self.skip_rows and self.comment is None:
-            with self.source.open() as stream:  # Arrow skips a byte order mark
-                yield stream
-        else:
-            with self._lines("strict") as lines:
-                yield lines
-
-    @contextmanager
-    def _lines(self, errors):
-        with self._text(errors) as text:
-            yield io.BufferedReader(_Lines(text, self.skip_rows, self.comment), HEAD)
-
-    @contextmanager
-    def _text(self, errors):
-        with (
-            self.source.open() as file,
-            io.TextIOWrapper(file, self.codec, errors, newline="") as text,
-        ):
-            yield text
+    def _lines(self):
+        return io.TextIOWrapper(self.source.open(), self.codec, "replace", newline="")
 
     def _numbered_rows(self):
-        """Yield the line, its number, and the number of fields of every row."""
-        number, line = 0, ""
+        """Yield the line number and the number of fields of every row."""
+        number = 0
 
-        def lines(text):
-            nonlocal number, line
-            for number, line in enumerate(text, start=1):
-                if number > self.skip_rows and not _is_comment(line, self.comment):
+        def numbered(lines):
+            nonlocal number
+            for number, line in enumerate(lines, start=1):
+                if number > self.skip_rows:
                     yield line
 
-        with self._text("replace") as text:
-            for row in csv.reader(lines(text), delimiter=self.delimiter):
+        with self._lines() as lines:
+            for row in csv.reader(numbered(lines), delimiter=self.delimiter):
                 if row:
-                    yield line, number, len(row)
+                    yield number, len(row)
 
     def _explain_lengths(self):
         """Raise an error that names the first row with a wrong number of fields."""
         first = None
         try:
-            for line, number, length in self._numbered_rows():
-                first = first or (line, number, length)
-                if length != first[2]:
+            for number, length in self._numbered_rows():
+                first = first or (number, length)
+                if length != first[1]:
                     fields = "1 field" if length == 1 else f"{length} fields"
                     raise ValueError(
-                        f"{self.name}, line {number}: {fields}, but line {first[1]} "
-                        f"has {first[2]}; {self._advice(first[0], line)}."
+                        f"{self.name}, line {number}: {fields}, but line {first[0]} "
+                        f"has {first[1]}; {self._advice()}."
                     )
         except csv.Error:
             return
 
-    def _advice(self, first, odd):
+    def _advice(self):
         """Return how to read a file in spite of a row with an odd number of fields."""
-        for line in (first, odd):
-            if mark := COMMENT.match(line):
-                return (
-                    f"if lines that start with {mark[1]} are comments, set "
-                    f"comment={mark[1]!r} (--comment {mark[1]!r})"
-                )
         lengths = [len(row) for row in self.rows]
         usual, count = Counter(lengths).most_common(1)[0]
         if lengths[0] != usual > 1 and count > len(lengths) / 2:
-            start = next(n for _, n, length in self._numbered_rows() if length == usual)
-            return (
-                f"if the table begins on line {start}, set skip_rows={start - 1} "
-                f"(--skip-rows {start - 1})"
-            )
-        return "to leave such lines out, set skip_bad_lines=True (--skip-bad-lines)"
+            start = next(n for n, length in self._numbered_rows() if length == usual)
+            return f"if the table begins on line {start}, set skip_rows={start - 1}"
+        return "to leave such lines out, set skip_bad_lines=True"
 
 
-class _Lines(io.RawIOBase):
-    """Text as a stream of UTF-8 without the skipped lines and comments."""
-
-    def __init__(self, text, skip_rows, comment):
-        self.text = text
-        self.comment = comment
-        self.rest = memoryview(b"")
-        for _ in range(skip_rows):
-            text.readline()
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        while not self.rest:
-            lines = self.text.readlines(HEAD)
-            if not lines:
-                return 0
-            if self.comment is not None:
-                lines = [line for line in lines if not _is_comment(line, self.comment)]
-            self.rest = memoryview("".join(lines).encode())
-        size = min(len(buffer), len(self.rest))
-        buffer[:size] = self.rest[:size]
-        self.rest = self.rest[size:]
-        return size
-
-
-def _is_comment(line, mark):
-    return mark is not None and line.lstrip().startswith(mark)
+def names_in(row):
+    """Return the names of columns, given the first row, and whether it has them."""
+    if all(map(NUMBER.fullmatch, row)):
+        return [f"x{j}" for j in range(len(row))], False
+    return row, True
 
 
 def _rows_of_head(text, delimiter):
@@ -263,3 +209,9 @@ def _find_delimiter(text):
         return cuts, delimiter != " ", count / len(lengths), length
 
     return max(DELIMITERS, key=merit)
+
+
+def clean_names(names):
+    """Return names of columns, none of them empty or the same as another."""
+    names = [name.strip() or f"column {j + 1}" for j, name in enumerate(names)]
+    return unique_names(names, "{}.{}")

@@ -1,7 +1,7 @@
 """Deciding how to encode a column, and saying why."""
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,8 +47,6 @@ class Outcome(NamedTuple):
         The only value of a column, empty if it has none; None for other columns.
     warning : str
         What the user should know, if anything.
-    parsed : Series or None
-        The numbers or dates of a text column, which take time to parse.
     """
 
     treatment: str
@@ -56,7 +54,6 @@ class Outcome(NamedTuple):
     form: dict = {}
     constant: str | None = None
     warning: str = ""
-    parsed: Any = None
 
 
 NO_VALUES = Outcome("dropped", "no values", constant="")
@@ -213,8 +210,6 @@ def _is_id_name(name):
 
 
 def _number(column, what, found=None):
-    import pandas as pd
-
     form = found.form if found else PLAIN
     values = found.parsed if found else to_numbers(column)
     finite = np.isfinite(values)
@@ -225,16 +220,10 @@ def _number(column, what, found=None):
     n_infinite = int(np.isinf(values).sum())
     notes = f"; {n_infinite:,} infinite" if n_infinite else ""
     notes += _obstacles(found) + _gaps(is_missing(column))
-    outcome = Outcome("number", what + notes, form)
-    if found:
-        parsed = pd.Series(values, index=column.index)
-        outcome = outcome._replace(parsed=parsed)
-    return outcome
+    return Outcome("number", what + notes, form)
 
 
 def _date(column, form, what, found=None):
-    import pandas as pd
-
     days = found.parsed if found else to_days(column, form)
     if np.isnan(days).all():
         return NO_VALUES
@@ -243,14 +232,7 @@ def _date(column, form, what, found=None):
         return decide_category(column)
     notes = _obstacles(found) + _gaps(is_missing(column))
     reason = f"{what}: {', '.join(parts)}{notes}"
-    if not found:
-        return Outcome("date", reason, form)
-    moments = (days * 86_400e6).round()
-    known = np.isfinite(days)
-    parsed = np.full(len(days), np.datetime64("NaT"), dtype="datetime64[us]")
-    parsed[known] = moments[known].astype(np.int64).astype("datetime64[us]")
-    parsed = pd.Series(parsed, index=column.index)
-    return Outcome("date", reason, form, warning=found.warning, parsed=parsed)
+    return Outcome("date", reason, form, warning=found.warning if found else "")
 
 
 def _obstacles(found):

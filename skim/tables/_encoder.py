@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 from skim._utils import import_pandas
 from skim.tables._columns import DateEncoder, FrequencyEncoder, NumberEncoder
 from skim.tables._decide import ColumnDecision, Outcome, decide, decide_category
-from skim.tables._text import to_text
+from skim.tables._text import to_text, unique_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,9 +196,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for treatment, encoder in ENCODERS.items():
             for j, name in enumerate(names):
                 if outcomes[j].treatment == treatment:
-                    parsed = outcomes[j].parsed
-                    column = table[j] if parsed is None else parsed
-                    encoders[j] = encoder(name, outcomes[j].form, column)
+                    encoders[j] = encoder(name, outcomes[j].form, table[j])
         if not encoders:
             why = "; ".join(f"{d.column}: {d.reason}" for d in self.decisions_[:5])
             more = "; ..." if len(self.decisions_) > 5 else ""
@@ -350,12 +348,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
-        taken: set[str] = set()
         features = [
-            _unique(f"{names[j]}{self.encoders_[j].suffixes[k]}", taken)
-            for j, k in self._places
+            f"{names[j]}{self.encoders_[j].suffixes[k]}" for j, k in self._places
         ]
-        return np.array(features, dtype=object)
+        return np.array(unique_names(features, "{}_{}"), dtype=object)
 
     def _names_in(self):
         default = [f"x{j}" for j in range(self.n_features_in_)]
@@ -380,15 +376,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _unique(name, taken):
-    """Return the name, with a number appended if it is already taken."""
-    candidate, number = name, 2
-    while candidate in taken:
-        candidate, number = f"{name}_{number}", number + 1
-    taken.add(candidate)
-    return candidate
 
 
 def as_frame(estimator, X, *, reset):

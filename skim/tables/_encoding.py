@@ -2,7 +2,6 @@
 
 import codecs
 import io
-from contextlib import suppress
 
 from skim.tables._source import import_extra
 
@@ -12,7 +11,6 @@ CANDIDATES = [
     *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "koi8_r"),
     *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
 ]
-WIDE = ["utf_16", "utf_32", "utf_16_le", "utf_16_be", "utf_32_le", "utf_32_be"]
 SAMPLE = 2**16  # bytes given to the detector
 CONTROL = bytes({*range(32)}.difference(b"\t\n\r\f\x1a\x1b"))
 
@@ -23,21 +21,21 @@ def encoding_of(source, wanted, notes):
     Only the beginning of the text is checked; `detect_encoding` finds the encoding
     if UTF-8 turns out to be wrong later on.
     """
-    codec = wanted or "utf-8-sig"
+    head = source.head()
+    is_utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    codec = wanted or ("utf-16" if is_utf_16 else "utf-8-sig")
     try:
         io.TextIOWrapper(io.BytesIO(), codec)
+        text = codecs.getincrementaldecoder(codec)().decode(head)
     except LookupError:
         raise ValueError(f"Unknown encoding {wanted!r}.") from None
-    text = None
-    with suppress(UnicodeError):
-        text = codecs.getincrementaldecoder(codec)().decode(source.head())
-    if text is not None and "\0" not in text:
-        return codecs.lookup(codec).name
-    if wanted is None:
+    except UnicodeError:
+        if wanted is not None:
+            raise wrong_encoding(source, wanted) from None
         return detect_encoding(source, notes)
-    if text is None:
-        raise ValueError(f"{source.name} is not {wanted} text.")
-    raise _not_text(source)
+    if "\0" in text:
+        raise _not_text(source)
+    return codec
 
 
 def detect_encoding(source, notes):
@@ -48,46 +46,27 @@ def detect_encoding(source, notes):
     )
     from charset_normalizer import from_bytes
 
-    head = source.head()
-    is_marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if head.startswith(codecs.BOM_UTF32_BE) or is_marked or b"\0" in head:
-        found = from_bytes(head[:SAMPLE], cp_isolation=WIDE).best()
-        is_wide = is_marked or head.count(0) > len(head) / 8
-        if found is None or not is_wide:
-            raise _not_text(source)
-        name = found.encoding
-    else:
-        sample = _sample(source)
-        if len(sample.translate(None, CONTROL)) < 0.99 * len(sample):
-            raise _not_text(source)
-        name = _western_if_tied(from_bytes(sample, cp_isolation=CANDIDATES), sample)
-    name = name.replace("_", "-")
-    notes.append(
-        f"Read {source.name} as {name}; set encoding (--encoding) if that is wrong."
-    )
-    return codecs.lookup(name).name
-
-
-def _western_if_tied(matches, sample):
-    """Return the best match, or Windows-1252 if nothing speaks against it.
-
-    A few accented letters do not tell one Windows code page from another, and the
-    detector then returns the first one in the alphabet.
-    """
+    sample = _sample(source)
+    if len(sample.translate(None, CONTROL)) < 0.99 * len(sample):
+        raise _not_text(source)
+    matches = from_bytes(sample, cp_isolation=CANDIDATES)
     best = matches.best()
+    # A few accented letters do not tell one Windows code page from another, and the
+    # detector then returns the first one in the alphabet.
     tied = {
         name
         for match in matches
-        if (match.chaos, match.coherence) == (best.chaos, best.coherence)
+        if best and (match.chaos, match.coherence) == (best.chaos, best.coherence)
         for name in match.could_be_from_charset
     }
-    if best is not None and "cp1252" not in tied:
-        return best.encoding
+    name = "cp1252" if best is None or "cp1252" in tied else best.encoding
     try:
-        sample.decode("cp1252")
-    except UnicodeDecodeError:  # five bytes are undefined
-        return "latin-1"
-    return "cp1252"
+        sample.decode(name)
+    except UnicodeDecodeError:  # five bytes are undefined in cp1252
+        name = "latin-1"
+    name = name.replace("_", "-")
+    notes.append(f"Read {source.name} as {name}; set encoding if that is wrong.")
+    return name
 
 
 def _sample(source):
@@ -109,12 +88,15 @@ def _sample(source):
     if n_utf8 > len(lines):
         raise ValueError(
             f"{source.name}, line {first}: not UTF-8, though most of the file is; "
-            "repair this line, or set encoding=latin-1 (--encoding latin-1)."
+            "repair this line, or set encoding='latin-1'."
         )
     return b"".join(lines)
 
 
+def wrong_encoding(source, codec):
+    """Return an error that says that text is in another encoding."""
+    return ValueError(f"{source.name} is not {codec} text; set encoding.")
+
+
 def _not_text(source):
-    kind = source.kind()
-    what = f"is {kind}, not text; change its extension" if kind else "is not text"
-    return ValueError(f"{source.name} {what}.")
+    return ValueError(f"{source.name} is not text.")

@@ -2,28 +2,46 @@
 
 import json
 
-from skim.tables._encoding import detect_encoding, encoding_of
+from skim.tables._encoding import detect_encoding, encoding_of, wrong_encoding
 
 
 def read_json(source, notes, encoding):
-    """Read JSON into columns by name, of Arrow or, if of mixed types, of pandas."""
+    """Read JSON into an Arrow table; columns of mixed types become text."""
     import pandas as pd
     import pyarrow as pa
 
-    rows = _rows(_text(source, notes, encoding), source.name)
+    document = _parsed(_text(source, notes, encoding), source.name)
+    if isinstance(document, dict) and not all(
+        isinstance(column, dict | list) for column in document.values()
+    ):
+        document = [document]
+    parts = document.values() if isinstance(document, dict) else document
+    kinds = {*map(type, parts)} if isinstance(document, dict | list) else {type(parts)}
+    if kinds not in (set(), {dict}, {list}):
+        raise ValueError(f"{source.name} has rows that are not JSON objects.")
+    try:
+        frame = pd.DataFrame(document, dtype=object)
+    except ValueError as error:
+        raise source.unreadable(error) from None
     columns = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        values = [row.get(name) for row in rows]
-        if any(isinstance(value, dict | list) for value in values):
+    for j, name in enumerate(frame):
+        values = frame[name]
+        if values.map(lambda value: isinstance(value, dict | list)).any():
             raise ValueError(
                 f"{source.name} has nested values in {name!r}; every value must be a "
                 "number, text, true, false or null."
             )
         try:
-            columns[name] = pa.array(values)
-        except (pa.ArrowException, OverflowError):  # of several types
-            columns[name] = pd.Series(values, dtype=object)
-    return columns
+            column = pa.array(values, from_pandas=True)
+        except (pa.ArrowException, OverflowError):
+            texts = values.map(_as_text, na_action="ignore")
+            column = pa.array(texts, pa.string(), from_pandas=True)
+        columns[name if isinstance(name, str) else f"x{j}"] = column
+    return pa.table(columns)
+
+
+def _as_text(value):
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _text(source, notes, encoding):
@@ -32,56 +50,27 @@ def _text(source, notes, encoding):
     try:
         text = data.decode(codec)
     except UnicodeDecodeError:
-        if encoding is not None or codec != "utf-8-sig":
-            raise ValueError(f"{source.name} is not {codec} text.") from None
+        if encoding is not None:
+            raise wrong_encoding(source, encoding) from None
         text = data.decode(detect_encoding(source, notes), "replace")
     if not text.strip():
         raise ValueError(f"{source.name} is empty.")
     return text
 
 
-def _rows(text, name):
-    """Return one dictionary per row, whichever way the table is laid out."""
+def _parsed(text, name):
+    """Return the document, or a list of the documents in the lines."""
     try:
-        document = json.loads(text)
+        return json.loads(text)
     except RecursionError:
         raise ValueError(f"{name} is nested too deeply.") from None
     except ValueError as error:
         if text.lstrip().startswith("["):
             raise ValueError(f"{name} is not valid JSON: {error}.") from None
-        return _rows_of_lines(text, name)
-    if isinstance(document, dict) and document:
-        columns = list(document.values())
-        if all(isinstance(column, dict) for column in columns):  # as pandas writes it
-            index = dict.fromkeys(key for column in columns for key in column)
-            columns = [[column.get(key) for key in index] for column in columns]
-        elif not all(isinstance(column, list) for column in columns):
-            return [document]
-        if len({*map(len, columns)}) > 1:
-            raise ValueError(f"{name} has columns of different lengths.")
-        return [
-            dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)
-        ]
-    if not isinstance(document, list):
-        return _rows_of_lines(text, name)
-    if document and all(isinstance(row, list) for row in document):
-        return [{f"x{j}": value for j, value in enumerate(row)} for row in document]
-    for number, row in enumerate(document, start=1):
-        if not isinstance(row, dict):
-            raise ValueError(f"{name}, element {number}: not a JSON object.")
-    return document
-
-
-def _rows_of_lines(text, name):
     rows = []
     for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
         try:
-            row = json.loads(line)
+            rows += [json.loads(line)] if line.strip() else []
         except ValueError as error:
             raise ValueError(f"{name}, line {number}: {error}.") from None
-        if not isinstance(row, dict):
-            raise ValueError(f"{name}, line {number}: not a JSON object.")
-        rows.append(row)
     return rows

@@ -91,6 +91,18 @@ def on_unique(text, function, missing=np.nan):
     return found[codes]  # missing values have the code -1
 
 
+def unique_names(names, form):
+    """Return names with a number, such as "{}.{}", where they are already taken."""
+    given, taken = set(names), {}
+    for name in names:
+        candidate, number = name, 1
+        while candidate in taken or (number > 1 and candidate in given):
+            number += 1
+            candidate = form.format(name, number)
+        taken[candidate] = name
+    return list(taken)
+
+
 # Numbers ---------------------------------------------------------------------------
 
 SPACE = "\\s'’\u00a0\u202f"  # between thousands, with both no-break spaces
@@ -161,35 +173,31 @@ PLAIN = {"decimal": ".", "factors": {"": 1.0}, "template": "{}"}
 
 def find_numbers(text):
     """Return what numbers, durations included, were found in text."""
-    present = text.dropna()
-    sample = _sample(present)
-    values = sample.tolist()
+    values = _sample(text.dropna()).tolist()
     if any(CODE.fullmatch(value) for value in values):
         return NOTHING
-    shares = {
-        decimal: sum(bool(pattern.fullmatch(v)) for v in values) / len(values)
+    n_read = {
+        decimal: sum(bool(pattern.fullmatch(v)) for v in values)
         for decimal, pattern in NUMBER.items()
     }
-    decimal = max(shares, key=lambda decimal: shares[decimal])
-    spent = 0.0
+    decimal = max(n_read, key=lambda decimal: n_read[decimal])
+    n_durations = 0
     if not _are_times_of_day(values):
-        spent = sum(_duration(value) is not None for value in values) / len(values)
-    if max(shares[decimal], spent) < MOST:
+        n_durations = sum(np.isfinite(_duration(value)) for value in values)
+    if max(n_read[decimal], n_durations) < MOST * len(values):
         return NOTHING
-    if spent > shares[decimal]:
-        seconds = parse_durations(text)
-        return _finding(text, seconds, DURATION, "durations in text, in seconds")
-    bare = re.compile(r"[+-]?" + UNSIGNED[decimal])
-    is_bare = sum(bool(bare.fullmatch(v)) for v in values) > MOST * len(values)
-    return _find_units(text, decimal, is_bare)
+    if n_durations > n_read[decimal]:
+        what = "durations in text, in seconds"
+        return _finding(text, parse_numbers(text, DURATION), DURATION, what)
+    return _find_units(text, decimal)
 
 
-def _find_units(text, decimal, is_bare):
+def _find_units(text, decimal):
     import pandas as pd
 
     form = PLAIN | {"decimal": decimal}
     what = "numbers in text" + " with a decimal comma" * (decimal == ",")
-    numbers = _plain_numbers(text, decimal) if is_bare else np.full(len(text), np.nan)
+    numbers = _plain_numbers(text, decimal)
     lost = np.isnan(numbers) & text.notna().to_numpy(bool)
     if not lost.any():
         return Found(form, 1.0, what, parsed=numbers)
@@ -278,7 +286,7 @@ def _finding(text, parsed, form, what):
 def parse_numbers(text, form):
     """Return the numbers in text as an array, NaN for anything else."""
     if form.get("is_duration"):
-        return parse_durations(text)
+        return on_unique(text, lambda values: [_duration(value) for value in values])
     decimal, factors = form["decimal"], form["factors"]
     numbers = np.full(len(text), np.nan)
     if len(factors) == 1:
@@ -346,17 +354,8 @@ AMOUNT = r"(\d+(?:[.,]\d+)?)\s*([^\W\d_]+)\.?"
 AMOUNTS = re.compile(rf"{AMOUNT}(?:(?:,|\s|and)*{AMOUNT})*")
 
 
-def parse_durations(text):
-    """Return the durations in text as seconds, NaN for anything else."""
-
-    def parse(values):
-        return [np.nan if (s := _duration(v)) is None else s for v in values]
-
-    return on_unique(text, parse)
-
-
 def _duration(value):
-    """Return a duration in text in seconds, None if it is not one."""
+    """Return a duration in text in seconds, NaN if it is not one."""
     match = CLOCK.fullmatch(value)
     if match:
         parts = match.groupdict("0")
@@ -365,14 +364,10 @@ def _duration(value):
         seconds += 86400 * int(parts["days"])
         return -seconds if parts["sign"] in ("-", "−") else seconds
     if not AMOUNTS.fullmatch(value):
-        return None
-    amounts = re.findall(AMOUNT, value)
-    units = [_unit(unit) for _, unit in amounts]
-    if any(unit not in DURATIONS for unit in units):
-        return None
+        return np.nan
     return sum(
-        float(amount.replace(",", ".")) * DURATIONS[unit]
-        for (amount, _), unit in zip(amounts, units, strict=True)
+        float(amount.replace(",", ".")) * DURATIONS.get(_unit(unit), np.nan)
+        for amount, unit in re.findall(AMOUNT, value)
     )
 
 
@@ -384,32 +379,20 @@ MONTHS = (
     "january", "february", "march", "april", "may", "june",
     "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
-WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
-TIME = (
-    r"(?:(?:T|,?\s+|,?\s+at\s+)(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)"
-    r"(?::(?P<second>[0-5]\d(?:[.,]\d+)?))?\s*(?P<half>[ap]\.?m\.?)?"
-    r"\s*(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?"
-)
-ORDINAL = f"(?:{'|'.join(ORDINALS)})?"
-NAME = r"(?P<name>[a-z]{3,9})\.?"
-SOME_DATE = [
-    re.compile(WEEKDAY + date + TIME, re.IGNORECASE)
-    for date in (
-        r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})",
-        r"(?P<one>\d{1,2})(?P<mark>[-/.])(?P<two>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)",
-        rf"(?P<day>\d{{1,2}}){ORDINAL}[-/.\s]*{NAME}[-/,\s]*(?P<year>\d{{4}}|\d\d)",
-        rf"{NAME}[-/\s]*(?P<day>\d{{1,2}}){ORDINAL}[-/,\s]+(?P<year>\d{{4}}|\d\d)",
-        rf"{NAME}[-/,\s]*(?P<year>\d{{4}})",
-        r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})",
-    )
-]
+WEEKDAY = re.compile(r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", re.IGNORECASE)
+WORD = re.compile(r"\d+|[^\W\d]+")
 TIME_OF_DAY = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:[.,]\d+)?))?"
     r"\s*(?P<half>[ap]\.?m\.?)?",
     re.IGNORECASE,
 )
-START = r"(\d{1,2})[-/.](\d{1,2})[-/.]\d\d"
-TIMES = ("", " %H:%M", " %H:%M:%S")
+AT_END = re.compile(
+    rf"(?:T|,?\s+|,?\s+at\s+){TIME_OF_DAY.pattern}\s*(?P<zone>Z|[+-]\d\d:?\d\d)?$",
+    re.IGNORECASE,
+)
+NUMERIC = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)(?!\w)")
+YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?")
+TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
 
 
 def find_dates(text, order="auto"):
@@ -427,14 +410,13 @@ def find_dates(text, order="auto"):
     if _are_times_of_day(values):
         form = {"format": "", "order": "time of day"}
         return _finding(text, parse_dates(text, form), form, "times in text")
-    matches = [match for value in values if (match := _match_date(value))]
-    if len(matches) < MOST * len(values):
-        return NOTHING
     what, warning = "dates in text", ""
-    numeric = [match[0] for match in matches if "one" in match.groupdict()]
+    numeric = [value for value in values if NUMERIC.match(value)]
     if numeric:
         order, warning = _order(present, numeric, order)
         what += f", {order}"
+    if sum(np.isfinite(_date(value, order)) for value in values) < MOST * len(values):
+        return NOTHING
     form = {"format": _format(sample, order), "order": order}
     found = _finding(text, parse_dates(text, form), form, what)
     return found._replace(warning=warning)
@@ -473,15 +455,6 @@ def _parse_format(text, date_format):
     return days_since_1970(pd.to_datetime(text.astype(object), **options))
 
 
-def _match_date(value):
-    """Return the match of the first pattern that a date has, None if there is none."""
-    for pattern in SOME_DATE:
-        match = pattern.fullmatch(value)
-        if match and ("name" not in match.groupdict() or _month(match["name"])):
-            return match
-    return None
-
-
 def _are_times_of_day(values):
     """Whether nearly all values are times of the day rather than durations.
 
@@ -502,23 +475,23 @@ def _order(present, numeric, wanted):
     """Return the order of days and months, and a warning if it had to be guessed."""
     if wanted != "auto":
         return wanted, ""
-    marks = {mark: sum(mark in value for value in numeric) for mark in "/-."}
-    usual = "month first" if marks["/"] == max(marks.values()) else "day first"
-    other = "day first" if usual == "month first" else "month first"
-    n_days_first = n_months_first = 0
+    counts: Counter[str] = Counter()  # of marks, and of what only one order can read
     for start, count in present.str.slice(0, 10).value_counts().items():
-        match = re.match(START, start)
-        if match:
-            one, two = int(match[1]), int(match[2])
-            n_days_first += count * (one > 12 >= two)
-            n_months_first += count * (two > 12 >= one)
-    if n_days_first != n_months_first:
-        return "day first" if n_days_first > n_months_first else "month first", ""
-    if marks["."] == max(marks.values()):
+        if match := NUMERIC.match(start):
+            one, two = int(match[1]), int(match[3])
+            counts[match[2]] += count
+            counts["day first"] += count * (one > 12 >= two)
+            counts["month first"] += count * (two > 12 >= one)
+    mark = max("/.-", key=lambda mark: counts[mark])
+    usual, other = "day first", "month first"
+    if mark == "/":
+        usual, other = other, usual
+    if counts[usual] != counts[other]:
+        return (usual if counts[usual] > counts[other] else other), ""
+    if mark == ".":
         return usual, ""  # dots are not written between months and days
-    example = min(numeric)
     return usual, (
-        f"dates such as {example!r} were read as {usual}; if that is wrong, set "
+        f"dates such as {min(numeric)!r} were read as {usual}; if that is wrong, set "
         f"dates={other!r}"
     )
 
@@ -527,60 +500,64 @@ def _format(sample, order):
     """Return the format most dates have, empty if it is an unusual one."""
     firsts = {"day first": "%d{0}%m{0}", "month first": "%m{0}%d{0}"}
     starts = [firsts[order].format(mark) for mark in "./-"] if order in firsts else []
-    formats = [ISO, *(s + y + t for s in starts for y in ("%Y", "%y") for t in TIMES)]
-    formats += [f"%Y/%m/%d{time}" for time in TIMES]
-    best, most = "", 0
-    for form in formats:
-        n_read = int(np.isfinite(_parse_format(sample, form)).sum())
-        if n_read > most:
-            best, most = form, n_read
-        if most == len(sample):
-            break
-    return best
+    dates = [start + year for start in starts for year in ("%Y", "%y")]
+    formats = [ISO, *(date + time for date in [*dates, "%Y/%m/%d"] for time in TIMES)]
+    n_read = [np.isfinite(_parse_format(sample, form)).sum() for form in formats]
+    return formats[int(np.argmax(n_read))] if any(n_read) else ""
 
 
 def _date(value, order):
     """Return a date in text as days since 1970, NaN if it is not one."""
     if order == "time of day":
         match = TIME_OF_DAY.fullmatch(value)
-        return np.nan if match is None else _time(match.groupdict())
-    match = _match_date(value)
-    if match is None:
+        return np.nan if match is None else _time(match)
+    time = AT_END.search(value)
+    date = WEEKDAY.sub("", value[: time.start()] if time else value)
+    if match := NUMERIC.fullmatch(date):
+        day, month, year = match[1], match[3], match[4]
+        if order == "month first":
+            day, month = month, day
+    elif YEAR_FIRST.fullmatch(date):
+        year, month, day, *_ = *re.split("[-/.]", date), "1"
+    else:
+        words = [w for w in WORD.findall(date.lower()) if w not in ORDINALS]
+        day, month, year = _named_date(words)
+    if len(year) not in (2, 4):
         return np.nan
-    parts = match.groupdict()
-    if "one" in parts:
-        first, second = ("month", "day") if order == "month first" else ("day", "month")
-        parts |= {first: parts["one"], second: parts["two"]}
-    month = int(parts["month"]) if "month" in parts else _month(parts["name"])
-    year = int(parts["year"])
-    if len(parts["year"]) == 2:
-        year += 1900 if year >= 69 else 2000
+    century = 0 if len(year) == 4 else 1900 if int(year) >= 69 else 2000
     try:
-        date = datetime.date(year, month, int(parts.get("day") or 1))
+        days = datetime.date(century + int(year), int(month), int(day))
     except ValueError:
         return np.nan
-    return date.toordinal() - 719_163 + _time(parts)
+    return days.toordinal() - 719_163 + (_time(time) if time else 0)
 
 
-def _time(parts):
+def _named_date(words):
+    """Return the day, the month and the year, empty if these words are no date."""
+    numbers = [word for word in words if word.isdecimal()]
+    months = [
+        number
+        for number, month in enumerate(MONTHS, start=1)
+        if any(month.startswith(word) for word in words if len(word) >= 3)
+    ]
+    is_date = len(months) == 1 and len(words) == len(numbers) + 1
+    if is_date and len(numbers) == 2:
+        return numbers[0], months[0], numbers[1]
+    if is_date and len(numbers) == 1 and len(numbers[0]) == 4:
+        return "1", months[0], numbers[0]
+    return "", "", ""
+
+
+def _time(match):
     """Return the time of the day in days, NaN if there is no such time."""
-    hour = int(parts["hour"] or 0)
-    half = (parts["half"] or "").lower()[:1]
+    hour, half = int(match["hour"]), (match["half"] or "").lower()[:1]
     if hour > (12 if half else 23):
         return np.nan
     if half:
         hour = hour % 12 + 12 * (half == "p")
-    seconds = float((parts["second"] or "0").replace(",", "."))
-    seconds += 3600 * hour + 60 * int(parts["minute"] or 0)
-    zone = re.fullmatch(r"([+-]\d\d):?(\d\d)?", parts.get("zone") or "")
-    if zone:
-        east = 3600 * int(zone[1]) + 60 * int(zone[1][0] + (zone[2] or "0"))
-        seconds -= east
+    seconds = float((match["second"] or "0").replace(",", "."))
+    seconds += 3600 * hour + 60 * int(match["minute"])
+    if zone := match.groupdict().get("zone"):
+        moment = datetime.datetime.strptime(f"1970 {zone.upper()}", "%Y %z")
+        seconds += moment.timestamp()
     return seconds / 86_400
-
-
-def _month(name):
-    """Return the number of the month, 0 if there is no such month."""
-    name = name.lower()
-    found = [k for k, month in enumerate(MONTHS, start=1) if month.startswith(name)]
-    return found[0] if len(found) == 1 else 0

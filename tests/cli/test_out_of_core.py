@@ -247,7 +247,7 @@ def test_finished_parts_stay_when_a_file_is_bad(finished, orders, tmp_path):
     (parts / "3.parquet").write_text("nothing of the kind")
     model = ["--model", finished / "model.skops", "--quiet", "--jobs", 1, "--output"]
     result = run("score", parts, *model, f"{tmp_path}/found/")
-    assert_refused(result, "3.parquet is not a valid Parquet file")
+    assert_refused(result, "3.parquet is not a valid .parquet file")
     assert (tmp_path / "found" / "part-00000.parquet").exists()
     orders[180:].rename(columns={"price": "cost"}).to_parquet(parts / "3.parquet")
     result = run("score", parts, *model, f"{tmp_path}/new/")

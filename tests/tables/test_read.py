@@ -5,8 +5,6 @@ import gzip
 import io
 import json
 import lzma
-import os
-import pickle
 import sys
 import zipfile
 from types import SimpleNamespace
@@ -123,7 +121,6 @@ def assert_small(table, size=(2, 2)):
         ("t.jsonl", lambda t, path: t.to_json(path, orient="records", lines=True)),
         ("t.ndjson", lambda t, path: t.to_json(path, orient="records")),
         ("t.json", lambda t, path: t.to_json(path)),
-        ("t.csv.gz", lambda t, path: t.to_csv(path, index=False)),
         (
             "t.parquet.gz",
             lambda t, path: path.write_bytes(gzip.compress(t.to_parquet())),
@@ -139,23 +136,10 @@ def test_all_formats_give_the_same_table(small, tmp_path, name, save):
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
-@pytest.mark.parametrize(
-    ("inner", "content"),
-    [
-        (".csv", CSV),
-        (".tsv", CSV.replace(b",", b"\t")),
-        (".jsonl", "\n".join(map(json.dumps, RECORDS)).encode()),
-        (".json", json.dumps(RECORDS).encode()),
-        ("", CSV),
-        ("", json.dumps(RECORDS).encode()),
-    ],
-)
-def test_compressed_text(write, pipe, compression, inner, content):
-    compress = COMPRESS[compression]
-    data = compress(content)
-    if compression == "zip":
-        data = compress(content, name=f"t{inner}")
-    assert_small(read_table(write(data, f"t{inner}.{compression}")))
+@pytest.mark.parametrize("content", [CSV, json.dumps(RECORDS).encode()])
+def test_compressed_text(write, pipe, compression, content):
+    data = COMPRESS[compression](content)
+    assert_small(read_table(write(data, "t")))
     assert_small(read_table(pipe(data)))
 
 
@@ -167,48 +151,11 @@ def test_an_archive_from_macos_has_one_table(write):
 
 
 def test_formats_from_a_pipe(small, pipe):
-    array = io.BytesIO()
-    np.savez(array, X=np.ones((3, 2)))
-    assert read_table(pipe(array.getvalue())).shape == (3, 2)
     for content in (small.to_parquet(), workbook(s=[["a"], ["x"], ["y"]])):
         assert len(read_table(pipe(content))) > 1
     assert list(read_table(pipe(b"[id],[name]\n1,x\n")).columns) == ["[id]", "[name]"]
 
 
-def test_arrays(tmp_path):
-    array = np.arange(6.0).reshape(3, 2)
-    np.save(tmp_path / "two.npy", array)
-    np.save(tmp_path / "one.npy", array[:, 0])
-    np.savez(tmp_path / "one.npz", X=array)
-    records = np.array([(1, "a"), (2, "b")], dtype=[("n", int), ("t", "U1")])
-    np.save(tmp_path / "records.npy", records)
-    assert list(read_table(tmp_path / "two.npy").columns) == ["x0", "x1"]
-    assert read_table(tmp_path / "one.npy").shape == (3, 1)
-    assert np.array_equal(read_table(tmp_path / "one.npz"), array)
-    assert list(read_table(tmp_path / "records.npy")["t"]) == ["a", "b"]
-
-
-def test_objects_in_arrays_are_never_loaded(tmp_path):
-    bomb = np.empty(2, dtype=object)
-    bomb[:] = [1, "a"]
-    np.save(tmp_path / "objects.npy", bomb, allow_pickle=True)
-    np.savez(tmp_path / "objects.npz", bomb, allow_pickle=True)
-    (tmp_path / "bare.npy").write_bytes(pickle.dumps([1, 2, 3]))
-    for name in ("objects.npy", "objects.npz", "bare.npy"):
-        with pytest.raises(ValueError, match="never loaded"):
-            read_table(tmp_path / name)
-
-
-def test_files_with_several_arrays_or_dimensions_are_refused(tmp_path):
-    np.savez(tmp_path / "t.npz", X=np.ones((2, 2)), y=np.ones(2))
-    with pytest.raises(ValueError, match=r"several arrays \(X, y\)"):
-        read_table(tmp_path / "t.npz")
-    np.save(tmp_path / "cube.npy", np.ones((2, 2, 2)))
-    with pytest.raises(ValueError, match="3 dimensions"):
-        read_table(tmp_path / "cube.npy")
-
-
-@pytest.mark.parametrize("extension", ["json", "jsonl", "ndjson"])
 @pytest.mark.parametrize(
     "text",
     [
@@ -221,8 +168,8 @@ def test_files_with_several_arrays_or_dimensions_are_refused(tmp_path):
         '{"name": {"0": "one", "1": "two"}, "size": {"0": 1.5}}',
     ],
 )
-def test_layouts_of_json(write, text, extension):
-    assert_small(read_table(write(text, f"t.{extension}")))
+def test_layouts_of_json(write, text):
+    assert_small(read_table(write(text, "t.jsonl")))
 
 
 def test_the_layout_of_json_does_not_change_the_types(write):
@@ -233,7 +180,7 @@ def test_the_layout_of_json_does_not_change_the_types(write):
 
 def test_other_json(write):
     table = read_table(write('{"a": 1}\n\n{"a": "x", "b": 2}\n', "t.jsonl"))
-    assert table["a"].tolist() == [1, "x"]
+    assert table["a"].tolist() == ["1", "x"]
     assert read_table(write("[[1, 2], [3, 4]]", "t.json")).columns.tolist() == [
         "x0",
         "x1",
@@ -261,18 +208,17 @@ def test_sheets_of_a_workbook(write, sheet):
 def test_cells_of_a_workbook(write):
     day = pd.Timestamp("2024-03-01")
     rows = [
-        ["day", "zip", "n", None, 2020, "at"],
-        [day, "01067", 1, "x", 0.5, day.time()],
+        ["day", "zip", "n", None, 2020, "paid"],
+        [day, "01067", 1, "x", 0.5, True],
         [None] * 6,
         [day, "10115", "-", "y", 1.5, None],
     ]
     table = read_table(write(workbook(s=rows), "t.xlsx"))
-    assert list(table.columns) == ["day", "zip", "n", "column 4", "2020", "at"]
+    assert list(table.columns) == ["day", "zip", "n", "column 4", "2020", "paid"]
     assert table["day"].tolist() == [day, day]
     assert table["zip"].tolist() == ["01067", "10115"]
     assert table["n"].isna().tolist() == [False, True]
-    assert table["at"][0] == "00:00:00"
-    assert pd.isna(table["at"][1])
+    assert table.dtypes[["n", "2020", "paid"]].tolist() == [float, float, "boolean"]
     table = read_table(write(workbook(s=[[1, 2], [3, 4]]), "t.xlsx"))
     assert list(table.columns) == ["x0", "x1"]
     assert len(table) == 2
@@ -340,8 +286,6 @@ def test_missing_value_marks_do_not_turn_numbers_into_text(write, mark):
 
 
 PREAMBLES = {
-    "# made by x\n# 2024, a, b\na,b\n1,2\n#3,4\n5,6\n": {"comment": "#"},
-    "// made by x\na,b\n1,2\n5,6\n": {"comment": "//"},
     "Sales 2024\n\nby region\na,b\n1,2\n5,6\n": {"skip_rows": 3},
     "a,b\n1,2\n3\n5,6\ntotal: 2 rows\n": {"skip_bad_lines": True},
     "a,b\n1,2\n3,4,5\n5,6\n": {"skip_bad_lines": True},
@@ -353,9 +297,8 @@ PREAMBLES = {
 def test_errors_name_the_option_that_reads_the_file(write, text, end):
     path = write(text.replace("\n", end))
     ((option, value),) = PREAMBLES[text].items()
-    with pytest.raises(ValueError, match=f"set {option}={value!r} ") as raised:
+    with pytest.raises(ValueError, match=f"set {option}={value!r}[.]"):
         read_table(path)
-    assert f"(--{option.replace('_', '-')}" in str(raised.value)
     for encoding in (None, "utf-16"):
         if encoding:
             path = write(text.replace("\n", end).encode(encoding))
@@ -367,23 +310,14 @@ def test_skipped_lines_are_counted(write):
     table = read_table(write("a,b\n1,2\n3\n5,6\n7,8,9\n1,1\n"), skip_bad_lines=True)
     (note,) = table.attrs["notes"]
     assert "Skipped 2 lines" in note
-    with pytest.raises(ValueError, match="set skip_rows=1 "):
+    with pytest.raises(ValueError, match=r"set skip_rows=1\."):
         read_table(write("title\na,b\n1,2\n3,4\n"), skip_bad_lines=True)
 
 
 def test_line_numbers_count_skipped_lines(write):
-    path = write("title\n\n# x\na,b\n# y\n1,2\n3,4,5\n")
-    with pytest.raises(ValueError, match="line 7: 3 fields, but line 4 has 2"):
-        read_table(path, skip_rows=1, comment="#")
-
-
-def test_large_files_with_comments_are_read_whole(write):
-    lines = [f"# {i}\n{i},é\n" for i in range(200_000)]
-    for encoding in ("utf-8", "cp1252"):
-        path = write("".join(["n,t\n", *lines]).encode(encoding))
-        table = read_table(path, comment="#", encoding=encoding)
-        assert np.array_equal(table["n"], np.arange(200_000))
-        assert (table["t"] == "é").all()
+    path = write("title\n\na,b\n1,2\n3,4,5\n")
+    with pytest.raises(ValueError, match="line 5: 3 fields, but line 3 has 2"):
+        read_table(path, skip_rows=1)
 
 
 # Encodings -----------------------------------------------------------------------
@@ -398,10 +332,6 @@ def test_large_files_with_comments_are_read_whole(write):
         ("cp1251", "Москва Санкт-Петербург Новосибирск Екатеринбург"),
         ("cp932", "東京 大阪 名古屋 こんにちは"),
         ("gb18030", "北京 上海 广州 深圳 中华人民共和国"),
-        ("utf-16", "äpfel öl 東京"),
-        ("utf-16-le", "äpfel öl"),
-        ("utf-16-be", "äpfel öl"),
-        ("utf-32", "äpfel öl"),
     ],
 )
 @pytest.mark.parametrize("n_ascii", [0, 3000])
@@ -413,10 +343,12 @@ def test_encodings_are_detected_and_noted(write, encoding, words, n_ascii):
     assert table["name"].tolist()[n_ascii:] == words.split()
     (note,) = table.attrs["notes"]
     assert note.startswith(f"Read {path} as {encoding}; ")
-    assert "--encoding" in note
     chosen = read_table(path, encoding=encoding.upper())
     pd.testing.assert_frame_equal(chosen, table)
     assert chosen.attrs["notes"] == []
+    marked = read_table(write("\n".join(lines).encode("utf-16")))
+    pd.testing.assert_frame_equal(marked, table)
+    assert marked.attrs["notes"] == []
 
 
 @settings(max_examples=40, deadline=None)
@@ -464,7 +396,7 @@ def test_parquet_files_are_read_together(small, tmp_path):
         read_table(tmp_path)
     assert len(read_table(tmp_path / "*.parquet")) == len(small)
     small.assign(order="x").to_parquet(tmp_path / "3.parquet")
-    with pytest.raises(ValueError, match=r"3\.parquet has .*string in column 'order'"):
+    with pytest.raises(ValueError, match="order has incompatible types"):
         read_table(tmp_path / "*.parquet")
 
 
@@ -504,14 +436,9 @@ FAULTS = {
     "not text": ("t.csv", bytes(range(256)) * 4, "is not text"),
     "no zeros": ("t.csv", bytes(range(1, 256)) * 4, "is not text"),
     "damaged UTF-8": ("t.csv", "ä\nö\nü\n".encode() + b"\xe4\n", "line 4: not UTF-8"),
-    "gzip as text": ("t.csv", GZ, "is a gzip file, not text"),
-    "Excel as text": ("t.csv", BOOK, "an Excel workbook, not text"),
-    "Excel as JSON": ("t.json", BOOK, "an Excel workbook, not text"),
-    "extension": ("t.xls", b"PK", r"unknown extension; it must be one of \.arrow"),
-    "Parquet": ("t.parquet", b"PAR1 and then nothing", "not a valid Parquet file"),
-    "Feather": ("t.feather", b"ARROW1 and then nothing", "not a valid Feather file"),
-    "array": ("t.npy", b"\x93NUMPY\x01\x00", "not a valid NumPy file"),
-    "archive": ("t.npz", b"PK\x03\x04 no", "not a valid NumPy file"),
+    "Parquet": ("t.parquet", b"PAR1 and then nothing", "Parquet magic bytes not found"),
+    "text as Parquet": ("t.parquet", CSV, "is not a valid .parquet file"),
+    "Feather": ("t.feather", b"ARROW1 and then nothing", "cannot be read: "),
     "JSON": ("t.jsonl", b'{"a": 1}\n{"a": \n', "line 2"),
     "truncated array": ("t.json", b'[{"a": 1},\n{"a"', "not valid JSON: .* line 2"),
     "empty array": ("t.json", b"[]", "no columns"),
@@ -519,32 +446,23 @@ FAULTS = {
     "nested lines": ("t.json", b'{"a": {"b": 1}}\n' * 2, "nested values in 'a'"),
     "nested array": ("t.json", b'[{"a": [1]}]', "nested values in 'a'"),
     "deep": ("t.json", b"[" * 200_000, "nested too deeply"),
-    "uneven": ("t.json", b'{"a": [1, 2], "b": [1]}', "different lengths"),
-    "JSON numbers": ("t.jsonl", b"1\n2\n", "line 1: not a JSON object"),
-    "array of numbers": ("t.json", b"[1, 2]", "element 1: not a JSON object"),
-    "truncated gzip": ("t.csv.gz", GZ[:-20], "damaged or incomplete: .*ended before"),
-    "wrong gzip": ("t.csv.gz", CSV, "damaged or incomplete: Not a gzipped file"),
-    "gzip checksum": ("t.csv.gz", GZ[:-8] + bytes(8), "damaged or incomplete: CRC"),
-    "truncated bz2": ("t.csv.bz2", bz2.compress(CSV)[:-9], "damaged or incomplete"),
-    "truncated xz": ("t.json.xz", lzma.compress(CSV)[:-9], "damaged or incomplete"),
-    "truncated zst": ("t.csv.zst", zst(CSV)[:-3], "damaged or incomplete"),
-    "wrong zst": ("t.zst", CSV, "damaged or incomplete"),
+    "uneven": ("t.json", b'{"a": [1, 2], "b": [1]}', "must be of the same length"),
+    "JSON numbers": ("t.jsonl", b"1\n2\n", "rows that are not JSON objects"),
+    "array of numbers": ("t.json", b"[1, 2]", "rows that are not JSON objects"),
+    "number": ("t.json", b"1", "rows that are not JSON objects"),
+    "truncated gzip": ("t.csv.gz", GZ[:-20], "cannot be read: .*ended before"),
+    "gzip checksum": ("t.csv.gz", GZ[:-8] + bytes(8), "cannot be read: CRC"),
+    "truncated bz2": ("t.csv.bz2", bz2.compress(CSV)[:-9], "ended before"),
+    "truncated xz": ("t.json.xz", lzma.compress(CSV)[:-9], "ended before"),
+    "truncated zst": ("t.csv.zst", zst(CSV)[:-3], "cannot be read: "),
     "empty gzip": ("t.csv.gz", gzip.compress(b""), "is empty"),
-    "empty, no extension": ("t.gz", gzip.compress(b""), "is empty"),
-    "truncated zip": ("t.zip", zipped(CSV)[:-30], "damaged or incomplete"),
-    "zip of many": ("t.zip", zipped(CSV, CSV), r"contains 2 files \(t\.csv, 1t\.csv\)"),
-    "zip of none": ("t.zip", zipped(), "contains no file"),
+    "truncated zip": ("t.zip", zipped(CSV)[:-30], "cannot be read: .*not a zip"),
+    "zip of many": ("t.zip", zipped(CSV, CSV), "it contains 2 files"),
     "encrypted zip": ("t.zip", encrypted(zipped(CSV)), "is encrypted"),
-    "twice compressed": ("t.gz", gzip.compress(GZ), "is a gzip file, not text"),
+    "twice compressed": ("t.gz", gzip.compress(GZ), "is not text"),
     "tar": ("t.tar.gz", gzip.compress(b"t.csv" + bytes(507)), "is not text"),
-    "damaged Excel": ("t.xlsx", BOOK[:-90], "not a valid Excel workbook"),
-    "zip as Excel": ("t.xlsx", zipped(CSV), "not a valid Excel workbook"),
-    "Excel with password": (
-        "t.xlsx",
-        OLE + "EncryptedPackage".encode("utf-16-le"),
-        "is protected with a password",
-    ),
-    "old Excel": ("t.xlsx", OLE, "is an old Excel workbook"),
+    "damaged Excel": ("t.xlsx", BOOK[:-90], "cannot be read: "),
+    "old Excel": ("t.xlsx", OLE, "is an old or protected Excel workbook"),
     "empty sheet": ("t.xlsx", workbook(s=[]), "Sheet 's' of .* is empty"),
     "Excel names": ("t.xlsx", workbook(s=[["a", "b"]]), "column names but no rows"),
 }
@@ -564,7 +482,10 @@ LIMITED = {
     "wide.csv": (b"a,b\n" + b"1,2\n" * 300_000, "more than 0.001 GB of data"),
     "bomb.csv.gz": (gzip.compress(b"a,b\n" + b"1,2\n" * 300_000), "0.001 GB of data"),
     "bomb.json.xz": (lzma.compress(b"[" + b"1," * 600_000), "0.001 GB of data"),
-    "bomb.xlsx": (zipped(bytes(2_000_000)), "0.001 GB of data"),
+    "bomb.xlsx": (
+        zipped(bytes(2_000_000), name="[Content_Types].xml"),
+        "0.001 GB of data",
+    ),
     "rows.parquet": (
         pd.DataFrame({"a": np.zeros(200_000, np.int8)}).to_parquet(),
         "give a folder as the output",
@@ -647,35 +568,9 @@ def test_directories_missing_files_and_bad_options(tmp_path, write):
         ("delimiter", "::", "must be a single character"),
         ("skip_rows", -1, "must not be negative"),
         ("skip_rows", 5, "is empty without the skipped lines"),
-        ("comment", " ", "must not be blank"),
     ):
         with pytest.raises(ValueError, match=message):
             read_table(path, **{option: value})
-
-
-@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.csv.gz"])
-@pytest.mark.parametrize("change", ["grow", "shrink", "touch", "remove"])
-def test_a_file_that_changes_while_it_is_read(write, monkeypatch, name, change):
-    content = b'{"a": 1}\n' * 9 if "json" in name else CSV
-    path = write(gzip.compress(content) if "gz" in name else content, name)
-    reader = "read_json" if "json" in name else "_read_csv"
-    undisturbed = getattr(_read, reader)
-
-    def read(*args, **kwargs):
-        table = undisturbed(*args, **kwargs)
-        if change == "grow":
-            path.write_bytes(path.read_bytes() * 2)
-        elif change == "shrink":
-            os.truncate(path, 10)
-        elif change == "touch":
-            os.utime(path, ns=(0, 0))
-        else:
-            path.unlink()
-        return table
-
-    monkeypatch.setattr(_read, reader, read)
-    with pytest.raises(ValueError, match="changed while it was read"):
-        read_table(path)
 
 
 @pytest.mark.parametrize(
@@ -684,6 +579,7 @@ def test_a_file_that_changes_while_it_is_read(write, monkeypatch, name, change):
         ("openpyxl", "t.xlsx", BOOK),
         ("charset_normalizer", "t.csv", b"a,b\n\xe4,1\n"),
         ("pyarrow", "t.csv", CSV),
+        ("pandas", "t.csv", CSV),
     ],
 )
 def test_a_missing_package_names_the_extra(write, monkeypatch, missing, name, content):
