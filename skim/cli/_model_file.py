@@ -8,11 +8,10 @@ import zipfile
 
 import numpy as np
 import pandas as pd
-import sklearn
 
 import skim
 
-LABEL = "skim.json"  # archive member with the versions
+LABEL = "skim.json"  # archive member with the version and the names of rows
 ROOMS = tuple(
     f"skim.{name}."
     for name in ("_detectors", "_model", "_training", "tables", "networks", "schedules")
@@ -22,9 +21,9 @@ ROOMS = tuple(
 def save_model(model, path, *, ids=()):
     """Save a fitted detector of tables, and the columns naming rows."""
     import_skops().dump(model, path)
-    versions = {"skim": skim.__version__, "scikit-learn": sklearn.__version__}
+    label = {"skim": skim.__version__, "id": list(ids)}
     with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr(LABEL, json.dumps(versions | {"id": list(ids)}, indent=2))
+        archive.writestr(LABEL, json.dumps(label, indent=2))
 
 
 def load_model(path):
@@ -32,7 +31,7 @@ def load_model(path):
 
     Nothing in the file is executed, and nothing is loaded unless all its types
     belong to a model and its arrays have the sizes that they claim. Also returns the
-    columns that name rows, and a warning about the versions, or None.
+    columns that name rows.
     """
     io = import_skops()
     if not os.path.exists(path):
@@ -40,20 +39,13 @@ def load_model(path):
     try:
         with zipfile.ZipFile(path) as archive, archive.open(LABEL) as file:
             label = json.loads(file.read(2**20))
-        saved, sklearn_then = str(label["skim"]), str(label["scikit-learn"])
-        ids = [str(name) for name in label["id"]]
+        saved, ids = str(label["skim"]), [str(name) for name in label["id"]]
     except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError):
         raise _not_ours(path) from None
     if saved != skim.__version__:
         raise ValueError(
             f"{path} was saved with skim {saved}, but this is skim "
             f"{skim.__version__}; fit it again, or install skim {saved}."
-        )
-    warning = None
-    if sklearn_then != sklearn.__version__:
-        warning = (
-            f"{path} was saved with scikit-learn {sklearn_then}, but this is "
-            f"{sklearn.__version__}; the scores may differ."
         )
     _check_sizes(path)
     damaged = ValueError(f"{path} is damaged; save the model again.")
@@ -79,7 +71,7 @@ def load_model(path):
         raise damaged from None
     if not is_model:
         raise _not_ours(path)
-    return model, ids, warning
+    return model, ids
 
 
 def is_trusted(name):

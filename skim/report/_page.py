@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 import skim
-from skim._utils import replacing
+from skim._utils import naming, replacing
 from skim.report._content import Rows, content, shorten, visible
 
 if TYPE_CHECKING:
@@ -99,17 +99,14 @@ def write_report(
         raise ValueError(
             f"n_rows must be an integer from 1 to {MAX_ROWS}, not {n_rows!r}."
         )
-    path = _check_path(path)
-    rows = Rows.of(detector, X, ids=ids, numbers=row_numbers, scores=scores)
-    page = environment.get_template("report.html").render(
-        content(detector, rows, n_rows), source=source, version=skim.__version__
-    )
-    try:
-        with replacing(path) as draft:
+    with replacing(path) as draft:
+        rows = Rows.of(detector, X, ids=ids, numbers=row_numbers, scores=scores)
+        page = environment.get_template("report.html").render(
+            content(detector, rows, n_rows), source=source, version=skim.__version__
+        )
+        with naming(path):
             draft.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise OSError(f"{path} could not be written: {error.strerror}.") from error
-    return path
+    return Path(path)
 
 
 def _environment():
@@ -143,13 +140,3 @@ def _environment():
         "shorten": shorten,
     }
     return environment
-
-
-def _check_path(path):
-    """Raise early if the file cannot be written."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"The folder {path.parent} does not exist; create it.")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
-    return path

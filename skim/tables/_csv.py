@@ -195,17 +195,14 @@ class CsvReader:
             if mark := COMMENT.match(line):
                 return (
                     f"if lines that start with {mark[1]} are comments, set "
-                    f"comment={mark[1]!r} (--comment {mark[1]!r})"
+                    f"comment={mark[1]!r}"
                 )
         lengths = [len(row) for row in self.rows]
         usual, count = Counter(lengths).most_common(1)[0]
         if lengths[0] != usual > 1 and count > len(lengths) / 2:
             start = next(n for _, n, length in self._numbered_rows() if length == usual)
-            return (
-                f"if the table begins on line {start}, set skip_rows={start - 1} "
-                f"(--skip-rows {start - 1})"
-            )
-        return "to leave such lines out, set skip_bad_lines=True (--skip-bad-lines)"
+            return f"if the table begins on line {start}, set skip_rows={start - 1}"
+        return "to leave such lines out, set skip_bad_lines=True"
 
 
 class _Lines(io.RawIOBase):

@@ -62,9 +62,7 @@ def detect_encoding(source, notes):
             raise _not_text(source)
         name = _western_if_tied(from_bytes(sample, cp_isolation=CANDIDATES), sample)
     name = name.replace("_", "-")
-    notes.append(
-        f"Read {source.name} as {name}; set encoding (--encoding) if that is wrong."
-    )
+    notes.append(f"Read {source.name} as {name}; set encoding if that is wrong.")
     return codecs.lookup(name).name
 
 
@@ -109,7 +107,7 @@ def _sample(source):
     if n_utf8 > len(lines):
         raise ValueError(
             f"{source.name}, line {first}: not UTF-8, though most of the file is; "
-            "repair this line, or set encoding=latin-1 (--encoding latin-1)."
+            "repair this line, or set encoding=latin-1."
         )
     return b"".join(lines)
 

@@ -50,7 +50,7 @@ def read_excel(source, notes, sheet, skip_rows):
         raise ValueError(
             f"{source.name}, sheet {name!r}: row {skip_rows + 1} names {sum(is_named)} "
             f"of {len(is_named)} columns; if the names are in a later row, set "
-            "skip_rows (--skip-rows)."
+            "skip_rows."
         )
     table.columns = [
         column if named else f"column {j + 1}"
@@ -85,7 +85,7 @@ def _find_sheet(source, names, sheet, notes):
         if len(names) > 1:
             notes.append(
                 f"Read sheet {names[0]!r} of {source.name}, the first of {len(names)} "
-                f"({listed}); set sheet (--sheet) to read another."
+                f"({listed}); set sheet to read another."
             )
         return names[0]
     if sheet in names:

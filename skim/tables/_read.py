@@ -197,9 +197,7 @@ def _read_csv(source, notes, text):
 
 
 def _not_encoded(reader):
-    return ValueError(
-        f"{reader.name} is not {reader.codec} text; set encoding (--encoding)."
-    )
+    return ValueError(f"{reader.name} is not {reader.codec} text; set encoding.")
 
 
 def _columns_of_files(sources, notes, text):

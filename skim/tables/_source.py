@@ -252,7 +252,7 @@ class Source:
         if self.is_limited and size > self.max_bytes:
             raise ValueError(
                 f"{self.name} has more than {self.max_bytes / 1e9:g} GB of data; give "
-                "a folder as the output (--output found/) to work on it in batches, or "
+                "a folder as the output to work on it in batches, or "
                 "set the environment variable SKIM_MAX_GB to read it into memory."
             )
 

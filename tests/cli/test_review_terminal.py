@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-
 from skim.cli._keys import Keys
 
 pty = pytest.importorskip("pty", reason="terminals of Unix")

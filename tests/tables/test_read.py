@@ -353,9 +353,8 @@ PREAMBLES = {
 def test_errors_name_the_option_that_reads_the_file(write, text, end):
     path = write(text.replace("\n", end))
     ((option, value),) = PREAMBLES[text].items()
-    with pytest.raises(ValueError, match=f"set {option}={value!r} ") as raised:
+    with pytest.raises(ValueError, match=rf"set {option}={value!r}\W"):
         read_table(path)
-    assert f"(--{option.replace('_', '-')}" in str(raised.value)
     for encoding in (None, "utf-16"):
         if encoding:
             path = write(text.replace("\n", end).encode(encoding))
@@ -413,7 +412,7 @@ def test_encodings_are_detected_and_noted(write, encoding, words, n_ascii):
     assert table["name"].tolist()[n_ascii:] == words.split()
     (note,) = table.attrs["notes"]
     assert note.startswith(f"Read {path} as {encoding}; ")
-    assert "--encoding" in note
+    assert "set encoding" in note
     chosen = read_table(path, encoding=encoding.upper())
     pd.testing.assert_frame_equal(chosen, table)
     assert chosen.attrs["notes"] == []
