@@ -136,8 +136,8 @@ def detect(
     """
     reading, dates = options.reading(read)
     folder = options.output_folder(output, scheduler, source, reading)
-    files = {"save": save, "report": report} | ({} if folder else {"output": output})
-    options.check_paths(source, [labels], **files)
+    files = {"save": save, "report": report}
+    options.check_paths(source, [labels], output=None if folder else output, **files)
     if labels is not None and (folder or contamination == 0):
         with_ = "a folder as --output" if folder else "--contamination 0"
         raise typer.BadParameter(f"--labels does not go with {with_}.")
@@ -147,16 +147,11 @@ def detect(
     from skim.report._summary import agreement, verdict
 
     ids = id_ or []
-    outputs = Outputs(output, quiet, folder=folder, save=save, report=report, top=top)
+    outputs = Outputs(output, quiet, has_table=not folder, top=top, **files)
     reporter = outputs.reporter
     model = _work.new_model(
-        contamination=contamination,
-        seed=seed,
+        *(contamination, seed, by, drop, categorical, dates),
         has_labels=labels is not None,
-        by=by,
-        drop=drop or (),
-        categorical=categorical or (),
-        dates=dates,
     )
     if folder:
         from skim.cli._out_of_core import Run
@@ -206,8 +201,8 @@ def score(
     """
     reading, _ = options.reading(read)
     folder = options.output_folder(output, scheduler, source, reading)
-    files = {"report": report} | ({} if folder else {"output": output})
-    options.check_paths(source, [model], **files)
+    output_file = None if folder else output
+    options.check_paths(source, [model], output=output_file, report=report)
     from skim.cli import _work
     from skim.cli._model_file import load_model
     from skim.cli._outputs import Outputs
@@ -215,7 +210,7 @@ def score(
     from skim.report._summary import verdict
 
     ids = id_ or []
-    outputs = Outputs(output, quiet, folder=folder, report=report, top=top)
+    outputs = Outputs(output, quiet, has_table=not folder, report=report, top=top)
     reporter = outputs.reporter
     if folder:
         from skim.cli._out_of_core import Run
@@ -282,13 +277,8 @@ def review(
     new_draft(labels).unlink()  # before anybody answers in vain
     table = _work.read(source, reporter, ids, min_rows=2, **reading)
     model = _work.new_model(
-        contamination=contamination,
-        seed=seed,
+        *(contamination, seed, by, drop, categorical, dates),
         has_labels=True,
-        by=by,
-        drop=drop or (),
-        categorical=categorical or (),
-        dates=dates,
     )
     if ask != Questions.STRANGEST:
         model.set_params(query_strategy=ask.value)

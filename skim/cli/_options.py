@@ -1,6 +1,5 @@
 """The options of the commands, and what is wrong with them."""
 
-import glob
 from pathlib import Path
 from typing import Annotated
 
@@ -169,7 +168,11 @@ def output_folder(output, scheduler, source, read):
 
 def check_paths(source, inputs=(), **outputs):
     """Refuse other extensions, to overwrite an input, or to write a file twice."""
-    seen = {path.resolve() for path in (*_files_in(source), *filter(None, inputs))}
+    from skim.tables._source import find_files
+
+    is_local = source != "-" and "://" not in source
+    read = find_files(source) if is_local else []
+    seen = {path.resolve() for path in (*read, *filter(None, inputs))}
     for option, path in outputs.items():
         if path in (None, "-"):
             continue
@@ -187,15 +190,3 @@ def check_paths(source, inputs=(), **outputs):
                 f"{path} would be overwritten; choose another file."
             )
         seen.add(path.resolve())
-
-
-def _files_in(source):
-    """Return the files that may be read: one, those in a folder, or of a pattern."""
-    path = Path(source)
-    if source == "-":
-        return []
-    if path.is_dir():
-        return [f for f in path.iterdir() if f.suffix not in (".html", ".skops")]
-    if path.exists() or not glob.has_magic(source):
-        return [path]
-    return [Path(name) for name in glob.glob(source, recursive=True)]

@@ -10,6 +10,7 @@ from skim._utils import naming, replacing
 from skim.cli._model_file import import_skops, save_model
 from skim.cli._reporter import Reporter
 from skim.cli._screen import print_rows
+from skim.report._page import environment, write_report
 
 N_LISTED = 10  # entries on a terminal
 
@@ -17,13 +18,15 @@ N_LISTED = 10  # entries on a terminal
 class Outputs:
     """The files to write, what is shown on the terminal, and messages."""
 
-    def __init__(self, output, quiet, *, folder=None, save=None, report=None, top=None):
+    def __init__(
+        self, output, quiet, *, has_table=True, save=None, report=None, top=None
+    ):
         is_terminal = sys.stdout.isatty()
         self.reporter = Reporter(quiet)
         self.path = None if output in (None, "-") else Path(output)
         self.save = save
         self.report = report
-        self.is_file = folder is None and (output is not None or not is_terminal)
+        self.has_table = has_table and (output is not None or not is_terminal)
         is_silent = output == "-" or (output and quiet)
         self.n_listed = (top or N_LISTED) if is_terminal and not is_silent else 0
 
@@ -33,10 +36,10 @@ class Outputs:
         if self.save:
             import_skops()
         if self.report:
-            import_report()
+            environment()  # or it raises
         with ExitStack() as stack:
             # Files appear in reverse order, standard output last.
-            if self.is_file:
+            if self.has_table:
                 self._draft = stack.enter_context(_whole_file(self.path))
             if self.save:
                 self._save_draft = stack.enter_context(_whole_file(self.save))
@@ -56,7 +59,7 @@ class Outputs:
     def write(self, results):
         """Write losses, labels and reasons, of which the strangest are listed."""
         self.listed = results
-        if self.is_file:
+        if self.has_table:
             as_parquet = str(self.path).lower().endswith(".parquet")
             name = self.path or "Standard output"
             with self.reporter.step("Finding reasons"), naming(name):
@@ -71,27 +74,13 @@ class Outputs:
             _, *names = results.names(range(len(results.table))).values()
             name = "standard input" if source == "-" else Path(source).name
             with self.reporter.step("Writing the report"), naming(self.report):
-                import_report()(
+                write_report(
                     *(results.detector, results.table, self._report_draft),
                     source=name,
                     ids=[" / ".join(row) for row in zip(*names, strict=True)] or None,
                     row_numbers=results.numbers,
                     scores=results.scores,
                 )
-
-
-def import_report():
-    """Return ``skim.report.write_report``, or raise if a package is missing."""
-    try:
-        import jinja2  # noqa: F401
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "A report needs jinja2 and matplotlib: pip install 'skim-od[report]'"
-        ) from error
-    from skim.report import write_report
-
-    return write_report
 
 
 @contextmanager

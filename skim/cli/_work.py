@@ -5,7 +5,7 @@ import pandas as pd
 
 import skim
 from skim.cli._labels import find_labels, summary
-from skim.cli._outputs import N_LISTED, Outputs
+from skim.cli._outputs import Outputs
 from skim.cli._results import Results, as_text
 from skim.datasets import load_breast_cancer_outliers
 from skim.report._summary import counted, verdict
@@ -17,16 +17,28 @@ from skim.tables._encoder import position_of
 N_EXAMPLES = 3  # of values, rows and differences
 
 
-def new_model(*, contamination=None, seed=0, has_labels=False, **columns):
+def new_model(
+    contamination=None,
+    seed=0,
+    by=None,
+    drop=None,
+    categorical=None,
+    dates="auto",
+    *,
+    has_labels=False,
+):
     """Return an unfitted detector for tables, which can learn labels if it has any."""
-    if contamination is None:
-        contamination = "auto"
-    table = skim.TableDetector(random_state=seed, **columns)
+    threshold = {"contamination": "auto" if contamination is None else contamination}
+    table = skim.TableDetector(
+        by=by,
+        drop=drop or (),
+        categorical=categorical or (),
+        dates=dates,
+        random_state=seed,
+    )
     if has_labels:
-        return skim.IMBoostDetector(
-            table, contamination=contamination, random_state=seed
-        )
-    return table.set_params(contamination=contamination)
+        return skim.IMBoostDetector(table, random_state=seed, **threshold)
+    return table.set_params(**threshold)
 
 
 def table_detector(model):
@@ -74,9 +86,8 @@ def demo(report):
     """Find the outliers in a table whose labels are known, and write a report."""
     table, known = load_breast_cancer_outliers(return_X_y=True, as_frame=True)
     is_known = np.asarray(known) == 1
-    outputs = Outputs("-", quiet=False, report=report)
+    outputs = Outputs(None, quiet=False, has_table=False, report=report)
     reporter = outputs.reporter
-    outputs.is_file, outputs.n_listed = False, N_LISTED
     with outputs.opened():
         reporter.say(f"Breast cancer: {len(table):,} rows, {table.shape[1]} columns")
         model = new_model()

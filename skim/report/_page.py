@@ -88,7 +88,7 @@ def write_report(
     ...     print(page.name, "Outliers in wine" in page.read_text(encoding="utf-8"))
     wine.html True
     """
-    environment = _environment()
+    pages = environment()
     if not hasattr(detector, "reasons") or not hasattr(detector, "score_samples"):
         raise TypeError(
             "write_report needs a fitted detector of skim, such as TableDetector, not "
@@ -101,7 +101,7 @@ def write_report(
         )
     with replacing(path) as draft:
         rows = Rows.of(detector, X, ids=ids, numbers=row_numbers, scores=scores)
-        page = environment.get_template("report.html").render(
+        page = pages.get_template("report.html").render(
             content(detector, rows, n_rows), source=source, version=skim.__version__
         )
         with naming(path):
@@ -109,7 +109,8 @@ def write_report(
     return Path(path)
 
 
-def _environment():
+def environment():
+    """Return what renders pages, or raise if a package is missing."""
     try:
         import matplotlib  # noqa: F401
         from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -123,7 +124,7 @@ def _environment():
         is_plain = isinstance(value, str) and not isinstance(value, Markup)
         return visible(value) if is_plain else value
 
-    environment = Environment(
+    pages = Environment(
         loader=PackageLoader("skim.report", "templates"),
         autoescape=True,
         finalize=shown,
@@ -131,12 +132,11 @@ def _environment():
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {
+    pages.filters |= {
         "count": lambda n: f"{n:,}",
         "number": lambda value: f"{value:.5g}",
         "probability": lambda value: f"{min(max(value, 0.001), 0.999):.1%}",
         "rows": lambda n: "1 row" if n == 1 else f"{n:,} rows",
-        "share": lambda share: f"{share:.1%}",
         "shorten": shorten,
     }
-    return environment
+    return pages
