@@ -61,6 +61,7 @@ class Review:
                 with self.reporter.step("Learning from all answers"):
                     self._learn()
         except KeyboardInterrupt:
+            self.console.print()
             self.reporter.say(f"Interrupted; all answers are in {self.labels.path}.")
             raise typer.Exit(130) from None
         self._tell_changes(was_outlier)

@@ -26,9 +26,9 @@ def quick():
     """Small networks, and batches of 50 rows."""
     new_model = _work.new_model
 
-    def quick_model(**parameters):
+    def quick_model(*options, **others):
         small = skim.IMAutoencoderDetector(epochs=5)
-        return new_model(**parameters).set_params(detector=small)
+        return new_model(*options, **others).set_params(detector=small)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_work, "new_model", quick_model)
@@ -286,8 +286,8 @@ def test_no_more_batches_are_under_way_than_allowed():
             most = max(most, len(under_way))
             yield (i,)
 
-    with _workers.workers_of(None, 2) as workers:
-        for number in workers.results(abs, calls()):
+    with _workers.workers_of(None, 2) as (executor, n_ahead, _):
+        for number in _workers.results_of(executor, n_ahead, abs, calls()):
             under_way.discard(number)
     assert not under_way
-    assert most <= workers.n_ahead + 1
+    assert most <= n_ahead + 1

@@ -161,21 +161,26 @@ def test_damaged_models_are_refused(folder, tmp_path):
     assert_refused(result, "is damaged")
 
 
-@pytest.mark.parametrize("is_stored", [False, True], ids=["zeros", "header"])
-def test_arrays_larger_than_the_file_are_not_unpacked(folder, tmp_path, is_stored):
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        (zipfile.ZIP_DEFLATED, "claims more data than it holds"),
+        (zipfile.ZIP_STORED, "is damaged"),
+    ],
+    ids=["zeros", "header"],
+)
+def test_arrays_larger_than_the_file_are_not_unpacked(folder, tmp_path, method, words):
     path, values = tmp_path / "m.skops", io.BytesIO()
     np.save(values, np.zeros(2_000_000))
     zeros = values.getvalue()
-    if is_stored:
+    if method == zipfile.ZIP_STORED:
         zeros = zeros[:200].replace(b"(2000000,)", b"(4000000000,)")
-    method = zipfile.ZIP_STORED if is_stored else zipfile.ZIP_DEFLATED
     model = zipfile.ZipFile(folder / "model.skops")
     with model as source, zipfile.ZipFile(path, "w", method) as sink:
         first = next(name for name in source.namelist() if name.endswith(".npy"))
         for name in source.namelist():
             sink.writestr(name, zeros if name == first else source.read(name))
-    result = run("score", folder / "orders.csv", "--model", path)
-    assert_refused(result, "claims more data than it holds")
+    assert_refused(run("score", folder / "orders.csv", "--model", path), words)
 
 
 def test_models_with_labels_and_wide_ones_are_saved_and_loaded(orders, tmp_path):
