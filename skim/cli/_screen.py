@@ -40,10 +40,12 @@ def print_rows(results, rows, n_entries):
         own_columns = _own_columns(results, shown)
     longest = max(map(cell_len, ["reasons", *texts]))
     room = console.width - min(longest, MIN_REASONS)
+    while len(columns) > 4 and _width(columns) > room:
+        columns.pop(-3)  # the last identifier, but for the first
     if _width(columns + own_columns) <= room:
         columns += own_columns
     table = Table(box=None, padding=(0, PADDING, 0, 0), pad_edge=False)
-    columns.append(("reasons", texts, {}))
+    columns.append(("reasons", texts, {"overflow": "fold"}))
     for name, _, options in columns:
         table.add_column(name, **options)
     for cells in zip(*(cells for _, cells, _ in columns), strict=True):
@@ -70,7 +72,7 @@ def _names_and_losses(results, rows):
     flags = ["yes" if results.is_outlier[i] else "" for i in rows]
     return [
         (*row, right),
-        *((plain(name), cells, {}) for name, cells in ids),
+        *((plain(n), [as_text(c, MAX_CELL) for c in cells], {}) for n, cells in ids),
         ("loss", losses, right),
         ("outlier", flags, {}),
     ]
