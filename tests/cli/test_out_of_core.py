@@ -265,14 +265,14 @@ def test_a_scheduler_that_is_not_there_leaves_no_folder(finished, tmp_path):
 @pytest.mark.parametrize("name", ["part-00002.parquet", "_summary.json"])
 def test_a_full_disk_names_the_file(again, tmp_path, monkeypatch, name):
     (tmp_path / "found" / "part-00002.parquet").unlink()
-    real = Path.write_bytes if name.startswith("part") else Path.write_text
+    write = Path.write_bytes
 
-    def full(self, *args, **kwargs):
+    def full(self, data):
         if self.name.startswith(f".{name.split('.')[0]}"):
             raise OSError(errno.ENOSPC, "No space left on device")
-        return real(self, *args, **kwargs)
+        return write(self, data)
 
-    monkeypatch.setattr(Path, real.__name__, full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     assert_refused(again("--quiet"), f"found/{name} cannot be written: No space left")
 
 
