@@ -1,7 +1,6 @@
 """ALTBI: truncated losses, growing batches, an ensemble over late epochs."""
 
 from numbers import Integral
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,21 +120,9 @@ class ALTBIDetector(BaseDetector):
         self.store_snapshots = store_snapshots
         self.verbose = verbose
 
-    @classmethod
-    def paper(cls, **params: Any) -> Self:
-        """Make a detector with the settings of the original method.
-
-        Parameters
-        ----------
-        **params : dict
-            Parameters to override, for example
-            ``ALTBIDetector.paper(ema_steps=50)`` for the warm-up.
-
-        Returns
-        -------
-        detector : ALTBIDetector
-        """
-        settings = {
+    @staticmethod
+    def _published():
+        return {
             "n_estimators": 1,
             "epochs": 90,
             "network": published_vae(n_importance=50),
@@ -149,17 +136,16 @@ class ALTBIDetector(BaseDetector):
             ),
             "stopping": None,
         }
-        return cls(**(settings | params))
 
     @property
     def snapshot_epochs_(self) -> NDArray[np.int_]:
-        """The epochs of the snapshots, of the last member if they differ."""
+        """The epochs of the snapshots; the latest of the members' if they differ."""
         return self.history_["epoch"][self.model_.snapshots.entries].max(axis=1)
 
     @property
     def best_epoch_(self) -> int:
-        """The best epoch, or the last one without early stopping."""
-        return int(self.snapshot_epochs_[-1])
+        """The best epoch; the latest of `best_epochs_` if they differ."""
+        return int(self.best_epochs_.max())
 
 
 def published_vae(n_importance):

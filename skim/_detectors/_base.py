@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABCMeta
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -14,19 +14,21 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context, clone
-from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim import _nets as nets
 from skim._detectors._ema import EMAWarmStart
-from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
-from skim._model._expectations import CellExpectations, cells_to_blame
+from skim._detectors._threshold_mixin import (
+    CONTAMINATION,
+    ThresholdMixin,
+    set_verdict,
+)
+from skim._model._expectations import cells_to_blame
 from skim._model._fitted import FLOAT32_MAX, FittedModel, finite
 from skim._model._networks import AutoencoderConfig, NetworkConfig, VAEConfig
 from skim._model._scaling import ScaledTable
-from skim._model._threshold import offset_of
 from skim._training._boosting import IMBoostSchedule
 from skim._training._schedules import (
     ALTBISchedule,
@@ -51,7 +53,6 @@ SMALL_TABLE = 500  # rows; chance weighs more in smaller ones, and networks cost
 N_TYPICAL_ROWS = 2048  # of the training data, kept to tell what is usual
 MAX_ROWS = 1_000_000  # beyond this, a sample stands for all but in scaling
 N_SAMPLED_ROWS = 200_000
-CHUNK_ROWS = 1024  # whose cells are predicted at once
 
 NETWORKS: dict[str, Callable] = {
     "vae": VAEConfig,
@@ -98,6 +99,26 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
     _networks = NETWORKS
     model_: FittedModel
 
+    @classmethod
+    def paper(cls, **params: Any) -> Self:
+        """Make a detector with the settings of the original method.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters to override, such as ``ema_steps=50`` for the warm-up.
+
+        Returns
+        -------
+        detector : object
+        """
+        return cls(**(cls._published() | params))
+
+    @staticmethod
+    @abstractmethod
+    def _published():
+        """Return the parameters of the original method."""
+
     # Fitting -------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -131,46 +152,48 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
     def _fit(self, X, observe, n_threads):
         checked = clone(self)  # takes the names of the columns
         X = _validated(checked, X, reset=True, ensure_min_samples=2)
-        network, schedule = self._network(), _resolved(self.schedule, SCHEDULES)
+        network, schedule = self._network(), validated_schedule(self)
         network.validate(X.shape[1])
-        schedule.validate(self.epochs, self.stopping)
         is_clean = self.contamination == 0
-        stopping = None if is_clean else self.stopping
         if is_clean:
             schedule = schedule.for_clean_data()
         device = nets.resolve_device(self.device)
         scaler = network.scaler(X.shape[1]).fit(X)
         _check_columns(scaler, getattr(checked, "feature_names_in_", None))
-        n_members = self.n_estimators
-        if n_members == "auto":
-            # Members that see all but a part of clean data should be more.
-            small, large = (10, 5) if is_clean else (6, 3)
-            n_members = small if len(X) < SMALL_TABLE else large
+        n_members = _n_members(self.n_estimators, len(X), is_clean)
         views = network.views(scaler, n_members)
         _check_views(views, schedule, is_clean)
         training_rows = None
         if len(X) > MAX_ROWS:
-            random_state = own_random_state(self.random_state)
             training_rows = sample_without_replacement(
-                len(X), N_SAMPLED_ROWS, random_state=random_state
+                len(X), N_SAMPLED_ROWS, random_state=own_random_state(self.random_state)
             )
             training_rows.sort()
             X = X[training_rows]
         rows = ScaledTable(scaler, X).kept()
-        folds = _folds(views, len(X), self.random_state) if is_clean else None
-        run = self._new_run(network, schedule, rows, views, folds, device)
         model = FittedModel(
             scaler=scaler,
             network=network.settings(),
             schedule=schedule.settings(),
-            stopping=stopping,
+            stopping=None if is_clean else self.stopping,
             device=device,
-            noise=None if run.noise is None else run.noise.cpu().numpy(),
             training_rows=training_rows,
             sample=X[evenly_spaced(len(X), N_TYPICAL_ROWS)],
             views=views,
-            folds=folds,
+            folds=_folds(views, len(X), self.random_state) if is_clean else None,
         )
+        model = self._trained(model, schedule, rows, observe)
+        set_fitted(self, model, rows, checked, n_threads)
+
+    def _network(self):
+        """Return the settings of the network."""
+        return _resolved(self.network, self._networks)
+
+    def _trained(self, model, schedule, rows, observe):
+        """Return a model after training on scaled data."""
+        run = self._new_run(model, schedule, rows)
+        noise = None if run.noise is None else run.noise.cpu().numpy()
+        model = replace(model, noise=noise)
 
         def on_entry():
             now = model.with_state(run.state(), run.members)
@@ -183,35 +206,29 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
             self.verbose,
             None if observe is None else on_entry,
         )
+        how = schedule, model.stopping, self.epochs, history, self.store_snapshots
         try:
-            snapshots, log = train(
-                run, schedule, stopping, self.epochs, history, self.store_snapshots
-            )
+            snapshots, log = train(run, *how)
         except nets.NonFiniteLossError:
             raise _diverged(self) from None
         found = {"snapshots": snapshots, "log": log, "history": history.columns()}
-        model = replace(model, **found).normalized(rows)
-        set_fitted(self, model, rows, checked, n_threads)
+        return replace(model, **found).normalized(rows)
 
-    def _network(self):
-        """Return the settings of the network."""
-        return _resolved(self.network, self._networks)
-
-    def _new_run(self, network, schedule, rows, views, folds, device):
-        """Return a training run on scaled data that is about to start."""
+    def _new_run(self, model, schedule, rows):
+        """Return a training run that is about to start."""
         left_out = None
-        if folds is not None:
-            pairs = zip(views, folds, strict=True)
+        if model.folds is not None:
+            pairs = zip(model.views, model.folds, strict=True)
             left_out = np.concatenate(
                 [np.arange(n)[:, None] == own for n, own in pairs]
             )
+        device, n_members = model.device, sum(model.views)
         seed = own_random_state(self.random_state).randint(2**31 - 1)
         generator = nets.seeded_generator(seed, device)
         data = rows if rows.scaled is None else nets.as_tensor(rows.scaled, device)
-        shape = network.shape(rows.scaler, views)
-        weights = shape.weights.draw(sum(views), generator)
-        noise = shape.draw_noise(sum(views), generator)
-        new_run = partial(nets.Run, shape, weights)
+        weights = model.shape.draw_weights(n_members, generator)
+        noise = model.shape.draw_noise(n_members, generator)
+        new_run = partial(nets.Run, model.shape, weights)
         if self.ema_steps:
             optimiser = schedule.optimiser(weights)
             warm_up = new_run(optimiser, data, generator, left_out=left_out)
@@ -234,7 +251,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         for part, choices in (("network", self._networks), ("schedule", SCHEDULES)):
             given = params.get(part, getattr(self, part))
             is_nested = any(name.startswith(f"{part}__") for name in params)
-            if is_nested and not callable(given):
+            if is_nested:
                 params = params | {part: _resolved(given, choices)}
         return super().set_params(**params)
 
@@ -249,6 +266,16 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
     def history_(self) -> dict[str, NDArray]:
         """Record of the training run."""
         return {name: column.copy() for name, column in self.model_.history.items()}
+
+    @property
+    def best_epochs_(self) -> NDArray[np.int_]:
+        """The epoch at which each member was kept."""
+        return self.history_["epoch"][self.model_.snapshots.entries[-1]]
+
+    @property
+    def best_updates_(self) -> NDArray[np.int_]:
+        """The update after which each member was kept."""
+        return self.history_["update"][self.model_.snapshots.entries[-1]]
 
     @property
     def training_rows_(self) -> NDArray[np.intp] | None:
@@ -409,40 +436,28 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         """
         pd = import_pandas("reasons needs pandas: pip install pandas")
         table = scaled_table(self, X, dtype=np.float64)
-        scaler, (n_rows, n_features) = self.model_.scaler, table.X.shape
-        contributions = self._contributions(table, relative=True)
+        n_rows, n_features = table.X.shape
         n_reasons = n_features if n_reasons is None else min(n_reasons, n_features)
+        contributions = self._contributions(table, relative=True)
+        with nets.compute():
+            cells = cells_to_blame(self.model_, table, contributions, n_reasons)
         index = getattr(X, "index", None)
         index = index if isinstance(index, pd.Index) else pd.RangeIndex(n_rows)
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             names = np.array([f"x{j}" for j in range(n_features)])
-        with nets.compute():
-            expectations = CellExpectations(scaler, scaler.cells(self.model_.sample))
-            parts = [
-                cells_to_blame(
-                    expectations, table.cells(chunk), contributions[chunk], n_reasons
-                )
-                for chunk in gen_batches(n_rows, CHUNK_ROWS)
-            ]
-        cells = {
-            name: np.concatenate([part[name] for part in parts]) for name in parts[0]
+        named = {
+            "row": np.repeat(np.asarray(index), n_reasons),
+            "feature": names[cells.pop("column")].ravel(),
         }
-        columns = cells["column"]
-        in_units = {
-            name: scaler.inverse_transform(cells[name], columns).ravel()
-            for name in ("expected", "low", "high")
-        }
-        return pd.DataFrame(
-            {
-                "row": np.repeat(np.asarray(index), n_reasons),
-                "feature": names[columns].ravel(),
-                "value": np.take_along_axis(table.X, columns, axis=1).ravel(),
-                **in_units,
-                "contribution": cells["contribution"].ravel(),
-                "is_outside": cells["is_outside"].ravel(),
-            }
-        )
+        return pd.DataFrame(named | {name: cells[name].ravel() for name in cells})
+
+
+def validated_schedule(detector):
+    """Return the settings of the schedule, which must go with the other parameters."""
+    schedule = _resolved(detector.schedule, SCHEDULES)
+    schedule.validate(detector.epochs, detector.stopping)
+    return schedule
 
 
 def scaled_table(detector, X, **checks):
@@ -457,16 +472,17 @@ def set_fitted(detector, model, rows, checked, n_threads=1):
     if not np.isfinite(scores).all():
         raise _diverged(detector)
     held_out = None if model.folds is None else -model.held_out_losses(rows)
-    offset = offset_of(scores, held_out, detector.contamination)
+    set_verdict(detector, checked, scores, held_out)
     detector.model_ = model
-    detector.training_scores_ = scores
-    detector.held_out_scores_ = held_out
-    detector.offset_ = offset
-    detector.n_features_in_ = checked.n_features_in_
-    if hasattr(checked, "feature_names_in_"):
-        detector.feature_names_in_ = checked.feature_names_in_
-    elif hasattr(detector, "feature_names_in_"):
-        del detector.feature_names_in_
+
+
+def _n_members(n_estimators, n_rows, is_clean):
+    """Return the number of members, more of them for small tables."""
+    if n_estimators != "auto":
+        return n_estimators
+    # Members that see all but a part of clean data should be more.
+    small, large = (10, 5) if is_clean else (6, 3)
+    return small if n_rows < SMALL_TABLE else large
 
 
 def _check_views(views, schedule, is_clean):

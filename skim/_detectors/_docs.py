@@ -35,7 +35,17 @@ store_snapshots : bool, default=False
 verbose : int, default=0
     Whether to show a progress bar on standard error."""
 
-ATTRIBUTES = """offset_ : float
+ATTRIBUTES = """history_ : dict of str to ndarray
+    Record of the training run, with one element per check of it, which comes after
+    every epoch but with an :class:`~skim.schedules.ODIMSchedule`: "epoch", "update",
+    "batch_size", the quantiles of the losses "loss_q05", "loss_q25", "loss_q50",
+    "loss_q75" and "loss_q95", and the "criterion" for early stopping, NaN where it
+    was not evaluated. ``pandas.DataFrame(detector.history_)`` makes it a table.
+
+best_epochs_, best_updates_ : ndarray of shape (n_members,)
+    The epoch and the update after which each member was kept.
+
+offset_ : float
     Threshold: ``decision_function = score_samples - offset_``.
 
 training_scores_ : ndarray of shape (n_samples,)
@@ -79,15 +89,9 @@ stopping : {"entropy", "separation", "cohesion"} or None, default="entropy"
     sample of rows are best by this criterion of :mod:`skim.metrics`; None means
     the last epoch."""
 
-ALTBI_ATTRIBUTES = """history_ : dict of str to ndarray
-    Record of the training run, with one element per epoch: "epoch", "update",
-    "batch_size", the quantiles of the batch's losses "loss_q05", "loss_q25",
-    "loss_q50", "loss_q75" and "loss_q95", and the "criterion" for early stopping,
-    which is evaluated less and less often and NaN otherwise.
-    ``pandas.DataFrame(detector.history_)`` makes it a table.
-
-best_epoch_ : int
-    The best epoch, or the last one without early stopping.
+ALTBI_ATTRIBUTES = """best_epoch_ : int
+    The best epoch, or the last one without early stopping; the latest of
+    `best_epochs_` if the schedule keeps each member at its own.
 
 snapshot_epochs_ : ndarray of int
     The epochs, counted from 1, of the snapshots."""

@@ -2,9 +2,6 @@
 
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from skim._detectors._base import BaseDetector
 from skim._detectors._docs import with_shared_docs
 from skim._model._networks import AutoencoderConfig
@@ -49,15 +46,6 @@ class IMAutoencoderDetector(BaseDetector):
 
     Attributes
     ----------
-    best_epochs_ : ndarray of shape (n_estimators,)
-        The epoch at which each member was kept.
-
-    history_ : dict of str to ndarray
-        Record of the training run, with one element per epoch: "epoch", "update",
-        "batch_size", the quantiles of the losses of a sample of rows "loss_q05",
-        "loss_q25", "loss_q50", "loss_q75" and "loss_q95", and the "criterion" for
-        early stopping. ``pandas.DataFrame(detector.history_)`` makes it a table.
-
     <attributes>
 
     See Also
@@ -115,26 +103,14 @@ class IMAutoencoderDetector(BaseDetector):
         self.store_snapshots = store_snapshots
         self.verbose = verbose
 
-    @classmethod
-    def paper(cls, **params: Any) -> Self:
-        """Make a detector with the network of the paper's simulation study.
-
-        Parameters
-        ----------
-        **params : dict
-            Parameters to override.
-
-        Returns
-        -------
-        detector : IMAutoencoderDetector
-        """
-        settings = {
+    @staticmethod
+    def _published():
+        return {
             "n_estimators": 1,
             "epochs": 1000,
             "network": AutoencoderConfig(hidden_units=32, scaling="minmax"),
             "schedule": BestEpochSchedule(learning_rate=2e-4, updates_per_epoch=None),
         }
-        return cls(**(settings | params))
 
     @classmethod
     def theorem(cls, **params: Any) -> Self:
@@ -165,8 +141,3 @@ class IMAutoencoderDetector(BaseDetector):
             ),
         }
         return cls(**(settings | params))
-
-    @property
-    def best_epochs_(self) -> NDArray[np.int_]:
-        """The epoch at which each member was kept."""
-        return self.history_["epoch"][self.model_.snapshots.entries[-1]]

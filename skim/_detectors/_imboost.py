@@ -153,6 +153,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
     training_rows_ = None  # labels number the rows, so all of them are scored
     detector_: Any
+    _fingerprint: str | None = None
     _losses: NDArray[np.float64]
     _label_seed: int
 
@@ -234,7 +235,8 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
                 "them as fit(X, labels=y).",
                 stacklevel=2,
             )
-        self._learn(X, check_labels(labels, _num_samples(X)))
+        labels = check_labels(labels, _num_samples(X))
+        self._learn(X, labels, self._trained(X, labels))
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -303,44 +305,44 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             return known
 
         def ask_while_training(losses):
-            seed, rows = self._new_seed(), np.flatnonzero(is_open)
-            strategy = self.query_strategy
-            strategy = "mixture" if strategy == "informative" else strategy
-            return ask(
-                most_valuable(strategy, rows, n_per_round, losses=losses, seed=seed)
-            )
+            rows, seed = np.flatnonzero(is_open), self._new_seed()
+            how = "random" if self.query_strategy == "random" else "mixture"
+            return ask(most_valuable(how, rows, n_per_round, losses=losses, seed=seed))
 
         if self._labels_enter_training():
-            questions = {"ask": ask_while_training, "n_rounds": n_rounds}
-            self._learn(X, known, lambda: known, **questions)
+            trained = self._trained(X, known, ask=ask_while_training, n_rounds=n_rounds)
+            self._learn(X, known, trained)
             return self
-        self._learn(X, known)
+        self._learn(X, known, self._trained(X))
         for _ in range(n_rounds):
-            self._learn(X, ask(self.query(n_per_round, among=is_open)))
+            answered = ask(self.query(n_per_round, among=is_open))
+            self._learn(X, answered, self._trained(X))
         return self
 
-    def _learn(self, X, labels, labels_after=None, **questions):
-        """Fit the detector, unless it is fitted already, and learn the labels.
+    def _trained(self, X, labels=None, **questions):
+        """Return a detector fitted to the data, perhaps that of the previous fit.
 
-        Nothing of a previous fit changes before all is done.
+        Also the losses of the rows, the seed of random choices among them, and what
+        tells whether the detector would be fitted to the same again.
         """
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        in_training = self._labels_enter_training()
-        detector = self._new_detector()
-        fingerprint = None if in_training else _fingerprint(detector, X)
-        if fingerprint is not None and fingerprint == vars(self).get("_fingerprint"):
-            detector, losses, seed = self.detector_, self._losses, self._label_seed
+        detector, fingerprint = self._new_detector(), None
+        if self._labels_enter_training():
+            schedule = detector.schedule
+            during = IMBoostSchedule() if schedule == "imboost" else schedule
+            during = replace(during, labels=labels, **questions)
+            detector.set_params(schedule=during).fit(X)
+            detector.set_params(schedule=schedule)
         else:
-            if in_training:
-                schedule = detector.schedule
-                during = IMBoostSchedule() if schedule == "imboost" else schedule
-                during = replace(during, labels=labels, **questions)
-                detector.set_params(schedule=during).fit(X)
-                detector.set_params(schedule=schedule)
-                labels = labels if labels_after is None else labels_after()
-            else:
-                detector.fit(X)
-            losses, seed = _losses(detector, X), self._new_seed()
+            fingerprint = _fingerprint(detector, X)
+            if fingerprint is not None and fingerprint == self._fingerprint:
+                return self.detector_, self._losses, self._label_seed, fingerprint
+            detector.fit(X)
+        return detector, _losses(detector, X), self._new_seed(), fingerprint
+
+    def _learn(self, X, labels, trained):
+        """Learn labels, and set all attributes when that is done."""
+        detector, losses, seed, fingerprint = trained
+        X = X if hasattr(X, "shape") else np.asarray(X)  # rows are taken from it
 
         def values_of(rows):
             return detector.feature_space(_safe_indexing(X, rows))
@@ -349,27 +351,28 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         is_ordinary = getattr(detector, "is_ordinary_", None)
         limit = -offset_of(-losses, None, "auto", is_ordinary)
         model = LabelModel(losses, limit, values_of(sample))
-        scores, doubt = -losses, np.abs(model.by_loss(losses))
+        labelled = np.empty(0, dtype=np.intp)
         if labels is not None:
             labelled = np.flatnonzero(~np.isnan(labels))
             warn_of_contradictions(values_of(labelled), labels[labelled])
-            if not in_training:
+            if not self._labels_enter_training():
                 used, known = usable_labels(labels, losses, seed)
                 with nets.compute():
                     model.fit(used, known, values_of(used), losses[used])
-                scores = _with_labels(model, detector, X, losses)
-                doubt = np.abs(scores)
-            doubt[labelled] = np.inf
+        log_odds = _log_odds(model, detector, X, losses)
+        doubt = np.abs(log_odds)
+        doubt[labelled] = np.inf
         listed = np.sort(np.argsort(doubt, kind="stable")[:N_LISTED])
         shortlist = listed, values_of(listed)
 
         self.detector_ = detector
         self.labels_ = labels
         self.label_rows_ = model.rows
-        self.training_scores_, self.is_ordinary_ = scores, is_ordinary
-        self._losses, self._label_model = losses, model
+        self.training_scores_ = -log_odds if len(model.rows) else -losses
+        self.is_ordinary_ = is_ordinary
+        self._losses, self._log_odds = losses, log_odds
+        self._label_model, self._label_seed = model, seed
         self._shortlist, self._fingerprint = shortlist, fingerprint
-        self._label_seed = seed
         self._set_offset(self.contamination)
 
     def _new_detector(self):
@@ -396,15 +399,13 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
     def _set_offset(self, contamination):
         by_loss = self._label_model.by_loss(self._losses)
-        is_auto = contamination == "auto"
-        without = 0.0 if is_auto else threshold(-by_loss, contamination)
-        if is_auto and len(self.label_rows_):
-            offset = self._offset_by_labels(by_loss)
+        if contamination == "auto":
+            self.offset_without_labels_ = 0.0
         else:
-            offset = offset_of(
-                self.training_scores_, None, contamination, self.is_ordinary_
-            )
-        self.offset_without_labels_, self.offset_ = without, offset
+            self.offset_without_labels_ = threshold(-by_loss, contamination)
+        super()._set_offset(contamination)
+        if contamination == "auto" and len(self.label_rows_):
+            self.offset_ = self._offset_by_labels(by_loss)
 
     def _offset_by_labels(self, by_loss):
         """Return the score at even odds, unless that changes the verdict too much.
@@ -473,17 +474,17 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         is_open = check_rows(among, len(self.training_scores_))
         if self.labels_ is not None:
             is_open &= np.isnan(self.labels_)
-        rows, scores = np.flatnonzero(is_open), self.training_scores_
+        rows = np.flatnonzero(is_open)
         if strategy != "informative":
-            return most_valuable(
-                strategy, rows, n, losses=-scores, seed=self._label_seed
-            )
-        model, (listed, values) = self._label_model, self._shortlist
-        log_odds = -scores if len(model.rows) else model.by_loss(self._losses)
+            losses, seed = -self.training_scores_, self._label_seed
+            return most_valuable(strategy, rows, n, losses=losses, seed=seed)
+        (listed, values), log_odds = self._shortlist, self._log_odds
         is_open = np.isin(listed, rows)
         listed = listed[is_open]
         with nets.compute():
-            places = model.most_informative(log_odds[listed], values[is_open], n)
+            places = self._label_model.most_informative(
+                log_odds[listed], values[is_open], n
+            )
         others = rows[~np.isin(rows, listed)]
         others = others[np.argsort(np.abs(log_odds[others]), kind="stable")]
         return np.r_[listed[places], others][:n]
@@ -507,7 +508,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         scores = self.detector_.score_samples(X)
         if not len(self.label_rows_):
             return scores
-        return _with_labels(self._label_model, self.detector_, X, -scores)
+        return -_log_odds(self._label_model, self.detector_, X, -scores)
 
     def label_influences(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the contribution of each label to the log-odds of rows.
@@ -558,14 +559,16 @@ def _losses(detector, X):
     return -detector.score_samples(X)
 
 
-def _with_labels(model, detector, X, losses):
-    """Return the scores of rows by their losses and the labels together."""
+def _log_odds(model, detector, X, losses):
+    """Return the log-odds of rows by their losses and the labels together."""
+    if not len(model.rows):
+        return model.by_loss(losses)
     found = []
     for start in range(0, len(losses), BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)
         values = detector.feature_space(_safe_indexing(X, block))
         found.append(model.log_odds(losses[block], values))
-    return -np.concatenate(found)
+    return np.concatenate(found)
 
 
 def _fingerprint(detector, X):

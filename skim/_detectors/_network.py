@@ -1,7 +1,5 @@
 """The schedule of ALTBI with any network."""
 
-from typing import Any, Self
-
 from sklearn.utils._param_validation import StrOptions
 
 from skim._detectors._altbi import ALTBIDetector
@@ -146,25 +144,10 @@ class NetworkDetector(BaseDetector):
         self.store_snapshots = store_snapshots
         self.verbose = verbose
 
-    @classmethod
-    def paper(cls, network: Any = "vae", **params: Any) -> Self:
-        """Make a detector with the schedule of the original ALTBI.
-
-        Parameters
-        ----------
-        network : str or callable, default="vae"
-            As in the constructor.
-
-        **params : dict
-            Parameters to override.
-
-        Returns
-        -------
-        detector : NetworkDetector
-        """
+    @staticmethod
+    def _published():
         settings = ALTBIDetector.paper().get_params(deep=False)
-        settings |= {"network": network, "scaling": "minmax"}
-        return cls(**(settings | params))
+        return settings | {"network": "vae", "scaling": "minmax"}
 
     def _network(self):
         return ModuleConfig(network=self.network, scaling=self.scaling)

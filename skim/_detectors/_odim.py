@@ -1,10 +1,5 @@
 """ODIM: members stopped where their losses separate best."""
 
-from typing import Any, Self
-
-import numpy as np
-from numpy.typing import NDArray
-
 from skim._detectors._altbi import published_vae
 from skim._detectors._base import BaseDetector
 from skim._detectors._docs import with_shared_docs
@@ -48,16 +43,6 @@ class ODIMDetector(BaseDetector):
 
     Attributes
     ----------
-    best_updates_ : ndarray of shape (n_estimators,)
-        The update after which each member was kept.
-
-    history_ : dict of str to ndarray
-        Record of the training run, with one element per check: "epoch", "update",
-        "batch_size", the quantiles of the losses "loss_q05", "loss_q25", "loss_q50",
-        "loss_q75" and "loss_q95", and the "criterion" for early stopping, averaged
-        over the members still being trained.
-        ``pandas.DataFrame(detector.history_)`` makes it a table.
-
     <attributes>
 
     See Also
@@ -117,27 +102,9 @@ class ODIMDetector(BaseDetector):
         self.store_snapshots = store_snapshots
         self.verbose = verbose
 
-    @classmethod
-    def paper(cls, **params: Any) -> Self:
-        """Make a detector with the settings of the original method.
-
-        Parameters
-        ----------
-        **params : dict
-            Parameters to override, for example
-            ``ODIMDetector.paper(ema_steps=50)`` for the warm-up.
-
-        Returns
-        -------
-        detector : ODIMDetector
-        """
-        settings = {
+    @staticmethod
+    def _published():
+        return {
             "network": published_vae(n_importance=50),
             "schedule": ODIMSchedule(patience_updates=100),
         }
-        return cls(**(settings | params))
-
-    @property
-    def best_updates_(self) -> NDArray[np.int_]:
-        """The update after which each member was kept."""
-        return self.history_["update"][self.model_.snapshots.entries[-1]]

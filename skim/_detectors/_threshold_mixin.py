@@ -176,3 +176,17 @@ class ThresholdMixin(OutlierMixin):
                 stacklevel=2,
             )
         super().__setstate__(state)
+
+
+def set_verdict(detector, checked, scores, held_out=None, is_ordinary=None):
+    """Set what a fit says about the training data, which `checked` has validated."""
+    offset = offset_of(scores, held_out, detector.contamination, is_ordinary)
+    detector.training_scores_ = scores
+    detector.held_out_scores_ = held_out
+    detector.is_ordinary_ = is_ordinary
+    detector.offset_ = offset
+    detector.n_features_in_ = checked.n_features_in_
+    if hasattr(checked, "feature_names_in_"):
+        detector.feature_names_in_ = checked.feature_names_in_
+    elif hasattr(detector, "feature_names_in_"):
+        del detector.feature_names_in_

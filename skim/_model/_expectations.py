@@ -20,6 +20,7 @@ MAX_LEVELS = 12  # a column with no more frequent values is discrete
 N_MORE_CANDIDATES = 5  # cells looked at beyond those asked for
 ROUNDING = 1e-6  # of scaled values in single precision
 BLOCK_CELLS = 50_000  # predicted at once
+CHUNK_ROWS = 1024  # whose cells are compared at once
 
 
 class CellExpectations:
@@ -222,8 +223,30 @@ class CellExpectations:
         return np.where(np.isnan(nearest), values, nearest)
 
 
-def cells_to_blame(expectations, rows, contributions, n_cells):
-    """Return the cells of scaled rows that are most to blame, and their ranges."""
+def cells_to_blame(model, table, contributions, n_cells):
+    """Return the cells of each row that are most to blame, in the units of the data.
+
+    The arrays, of shape (n, n_cells), are those of the columns of
+    :meth:`~skim.ALTBIDetector.reasons`, and "column", the place of each cell.
+    """
+    scaler = model.scaler
+    expectations = CellExpectations(scaler, scaler.cells(model.sample))
+    chunks = [
+        slice(start, start + CHUNK_ROWS) for start in range(0, len(table), CHUNK_ROWS)
+    ]
+    parts = [
+        _to_blame(expectations, table.cells(own), contributions[own], n_cells)
+        for own in chunks
+    ]
+    cells = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    columns = cells["column"]
+    for name in ("expected", "low", "high"):
+        cells[name] = scaler.inverse_transform(cells[name], columns)
+    return cells | {"value": np.take_along_axis(table.X, columns, axis=1)}
+
+
+def _to_blame(expectations, rows, contributions, n_cells):
+    """Return the cells of scaled rows that are most to blame, with scaled values."""
     far_out = expectations.far_out(rows.astype(np.float64))
     order = np.lexsort((-contributions, ~far_out, np.isnan(rows)), axis=1)
     candidates = order[:, : n_cells + N_MORE_CANDIDATES]
@@ -231,6 +254,7 @@ def cells_to_blame(expectations, rows, contributions, n_cells):
     values = np.take_along_axis(rows, candidates, axis=1)
     cells = {
         "column": candidates,
+        "value": values,
         "expected": expected,
         "low": low,
         "high": high,

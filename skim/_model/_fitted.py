@@ -33,11 +33,11 @@ class FittedModel:
     schedule: Any  # by which the networks were trained
     stopping: str | None  # the criterion for early stopping
     device: str
-    noise: np.ndarray | None  # (M, L, K), of the latent codes that rows are scored with
     training_rows: np.ndarray | None  # of a large table; None for all
     sample: np.ndarray  # rows of the training data that show what is typical
     views: tuple[int, ...]  # number of members that see each view of the data
     folds: Any = None  # (V, n): the member of each view that has not seen a clean row
+    noise: np.ndarray | None = None  # (M, L, K), of the codes that rows are scored with
     snapshots: Any = None
     history: dict[str, np.ndarray] = field(default_factory=dict)
     log: Any = None  # the states after every entry of the history, if stored

@@ -2,9 +2,10 @@
 
 import pickle
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 
 from skim import _nets as nets
 from skim._model._components import MAX_COMPONENTS, MIN_FEATURES, ComponentScaler
@@ -25,6 +26,18 @@ class NetworkConfig(Parameters):
 
     Warning: this class should not be used directly. Use derived classes instead.
     """
+
+    @abstractmethod
+    def validate(self, n_features):
+        """Raise if a parameter is out of its limits."""
+
+    @abstractmethod
+    def scaler(self, n_features):
+        """Return what scales the features for the network."""
+
+    @abstractmethod
+    def shape(self, scaler, views):
+        """Return the shape of the network for the inputs of a fitted scaler."""
 
     def views(self, scaler, n_estimators):
         """Return how many members see each view of the inputs of a fitted scaler."""
@@ -55,11 +68,9 @@ class VAEConfig(NetworkConfig):
 
     scaling : {"squash", "minmax"}, default="squash"
         How features are scaled. "squash" maps standardised values z to
-        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1].
-
-    far_loss : float, default=50.0
-        With "squash", a cell far from all others of its column adds its distance, in
-        reaches of the column's tail, times this to the loss; squashing would hide it.
+        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1]. With
+        "squash", a cell far from all others of its column adds its distance to the
+        loss, which squashing would hide.
 
     n_normal : int, default=0
         Number of additional members that see the features as normal scores, the
@@ -78,13 +89,10 @@ class VAEConfig(NetworkConfig):
     max_width: int = 128
     n_components: int | str | None = "auto"
     scaling: str = "squash"
-    far_loss: float = FAR_LOSS
     n_normal: int = 0
 
     def validate(self, n_features):
-        """Raise if a parameter is out of its limits."""
         self.check("n_importance", Integral, 1)
-        self.check("far_loss", Real, 0)
         self.check("n_normal", Integral, 0)
         if self.n_normal and self.scaling != "squash":
             raise ValueError(f"n_normal={self.n_normal} needs scaling='squash'.")
@@ -94,24 +102,21 @@ class VAEConfig(NetworkConfig):
         check_choice("scaling", self.scaling, SCALINGS)
 
     def scaler(self, n_features):
-        """Return what scales the features for the network."""
         n_components = self.n_components
         if n_components == "auto":
             n_components = MAX_COMPONENTS if n_features >= MIN_FEATURES else None
         if n_components is None and self.n_normal:
-            return TwoViewScaler(far_loss=self.far_loss)
+            return TwoViewScaler(far_loss=FAR_LOSS)
         if n_components is None:
-            return InputScaler(self.scaling, far_loss=self.far_loss)
+            return InputScaler(self.scaling, far_loss=FAR_LOSS)
         return ComponentScaler(n_components, far_loss=FAR_LOSS)
 
     def views(self, scaler, n_estimators):
-        """Return how many members see each view of a fitted scaler."""
         if isinstance(scaler, TwoViewScaler):
             return n_estimators, self.n_normal
         return super().views(scaler, n_estimators)
 
     def shape(self, scaler, views):
-        """Return the shape of the network for the inputs of a fitted scaler."""
         max_width, n_inputs = self.max_width, len(scaler.fill_) // len(views)
         if isinstance(scaler, ComponentScaler):
             max_width = min(max_width, MAX_COMPONENTS // 2)
@@ -156,13 +161,11 @@ class AutoencoderConfig(NetworkConfig):
     scaling: str = "squash"
 
     def validate(self, n_features):
-        """Raise if a parameter is out of its limits."""
         self.check("hidden_units", Integral, 1)
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("scaling", self.scaling, SCALINGS)
 
     def scaler(self, n_features):
-        """Return what scales the features for the network."""
         # Without biases, a row at the origin is always reconstructed, so the origin
         # should be an ordinary row.
         # A far cell costs the squared error of a saturated cell for each tail's length.
@@ -171,7 +174,6 @@ class AutoencoderConfig(NetworkConfig):
         )
 
     def shape(self, scaler, views):
-        """Return the shape of the network for the inputs of a fitted scaler."""
         return nets.AutoencoderShape(
             len(scaler.fill_),
             self.hidden_units,
@@ -203,11 +205,9 @@ class ModuleConfig(NetworkConfig):
             )
 
     def scaler(self, n_features):
-        """Return what scales the features for the network."""
         return InputScaler(self.scaling, far_loss=FAR_LOSS)
 
     def shape(self, scaler, views):
-        """Return the shape of the network for the inputs of a fitted scaler."""
         return nets.ModuleShape(self.network, len(scaler.fill_), fill=scaler.fill_)
 
 

@@ -19,16 +19,17 @@ class AutoencoderShape:
             {"encode": (n_hidden, n_features), "decode": (n_features, n_hidden)}
         )
 
+    def draw_weights(self, n_members, generator):
+        """Draw the initial weights of members."""
+        return self.weights.draw(n_members, generator)
+
     def stack(self, weights, generator=None):
-        """Return members with these weights, ready to be trained."""
         return StackedAutoencoder(self, weights)
 
     def draw_noise(self, n_members, generator):
-        """Return None: nothing about the scores is random."""
-        return
+        return None  # nothing about the scores is random
 
     def fold(self, weights, statistics=None, noise=None):
-        """Make fixed members of the given state, ready for `losses`."""
         return self.weights.views(weights)
 
     def losses(self, folded, x, workspace, *, terms=False, gaps="nothing"):
@@ -80,12 +81,6 @@ class StackedAutoencoder:
         self._workspace = Workspace(weights.device)
         self._views = shape.weights.views(weights)
 
-    def select(self, members):
-        """Return a stack of only the given members, in their present state."""
-        chosen = StackedAutoencoder(self.shape, self.weights[members])
-        chosen.has_gaps = self.has_gaps
-        return chosen
-
     def forward(self, x):
         """Losses ``||x - F(x)||²`` of a batch of shape (M, p, B), and a cache."""
         x, missing = filled(x, self.shape.fill) if self.has_gaps else (x, None)
@@ -99,7 +94,6 @@ class StackedAutoencoder:
         return squares.sum(1), (x, hidden, residual)
 
     def backward(self, cache, row_weights, grad):
-        """Write the gradient of ``(row_weights * losses).sum()`` into `grad`."""
         x, hidden, residual = cache
         w, take = self._views, self._workspace.take
         grad_out = residual.mul_(2.0 * row_weights.unsqueeze(1))

@@ -2,6 +2,8 @@
 
 import torch
 
+from skim._nets._memory import linear
+
 
 def gradient_products(shape, weights, statistics, x, noise=None):
     """Return the inner products of the gradients of rows' losses.
@@ -21,18 +23,14 @@ def gradient_products(shape, weights, statistics, x, noise=None):
         views = shape.weights.views(weights)
         inputs, outputs = [], []
 
-        def linear(name, into):
-            out = torch.bmm(views[name], into)
-            if f"{name}_bias" in views:
-                # Biases belong to the last rows of their layer.
-                bias = views[f"{name}_bias"]
-                out[:, -bias.shape[1] :] += bias
+        def traced(name, into):
+            out = linear(views, name, into)
             out.requires_grad_() if not out.requires_grad else out.retain_grad()
             inputs.append((name, into))
             outputs.append(out)
             return out
 
-        losses = shape.traced_losses(linear, statistics, x, noise)
+        losses = shape.traced_losses(traced, statistics, x, noise)
         deltas = torch.autograd.grad(losses.sum(), outputs)
     n_rows = x.shape[2]
     products = weights.new_zeros(len(weights), n_rows, n_rows)

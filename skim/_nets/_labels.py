@@ -4,6 +4,7 @@ from functools import partial
 
 import torch
 
+from skim._nets._memory import linear
 from skim._nets._run import RowStream, low_loss_weights
 
 CUBO_ORDER = 2  # of the upper bound of the likelihood of labelled outliers
@@ -46,23 +47,14 @@ class LabelledRows:
         with torch.inference_mode(False), torch.enable_grad():
             weights = network.weights.clone().requires_grad_()
             statistics = network.statistics.clone()
-            views = shape.weights.views(weights)
-
-            def linear(name, inputs):
-                out = torch.bmm(views[name], inputs)
-                if f"{name}_bias" not in views:
-                    return out
-                bias = views[f"{name}_bias"]  # of the last rows of the layer
-                padding = out.shape[1] - bias.shape[1]
-                return out + torch.nn.functional.pad(bias, (0, 0, padding, 0))
-
+            layer = partial(linear, shape.weights.views(weights))
             for kind, stream in self._streams.items():
                 x = stream.take(min(batch_size, len(stream.X))).clone()
                 noise_shape = len(weights), shape.n_latent, shape.n_samples
                 noise = torch.empty(noise_shape, device=x.device)
                 noise.normal_(generator=generator)
                 order = CUBO_ORDER if kind == 1 else 1
-                losses = shape.traced_losses(linear, statistics, x, noise, order=order)
+                losses = shape.traced_losses(layer, statistics, x, noise, order=order)
                 mean = losses.mean(1, keepdim=True)
                 terms.append(self._weights[kind] * (mean if kind == 0 else -mean))
                 inlier_loss = mean.detach() if kind == 0 else inlier_loss

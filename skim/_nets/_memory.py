@@ -156,6 +156,16 @@ class Layout(dict):
         return block
 
 
+def linear(views, name, inputs):
+    """Apply a layer, whose bias belongs to the last of its outputs."""
+    out = torch.bmm(views[name], inputs)
+    if f"{name}_bias" not in views:
+        return out
+    bias = views[f"{name}_bias"]
+    padding = out.shape[1] - bias.shape[1]
+    return out + torch.nn.functional.pad(bias, (0, 0, padding, 0))
+
+
 class Workspace:
     """Scratch memory, handed out by name and reused in the next step.
 

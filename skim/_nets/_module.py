@@ -30,8 +30,8 @@ class ModuleShape:
         self.template = _Methods(self._make(torch.Generator().manual_seed(0)))
         self._local = threading.local()
         self.has_feature_losses = hasattr(self.template.module, "feature_losses")
-        self.weights = _OwnLayout(_trained(self.template), self._draw_weights)
-        fixed = _fixed(self.template)
+        trained, fixed = _trained(self.template), _fixed(self.template)
+        self.weights = Layout({name: tuple(t.shape) for name, t in trained.items()})
         self.statistics = Layout({name: tuple(t.shape) for name, t in fixed.items()})
         self._dtypes = {name: tensor.dtype for name, tensor in fixed.items()}
         matrices = (shape for shape in self.weights.values() if len(shape) > 1)
@@ -63,7 +63,7 @@ class ModuleShape:
             )
         return module.float()
 
-    def _draw_weights(self, n_members, generator):
+    def draw_weights(self, n_members, generator):
         """Make the members; keep their buffers for `stack`, return their weights."""
         device = generator.device
         seed = torch.randint(2**31, (1,), generator=generator, device=device)
@@ -73,15 +73,12 @@ class ModuleShape:
         return _stacked(map(_trained, made)).to(device)
 
     def stack(self, weights, generator):
-        """Return members with these weights, ready to be trained."""
         return StackedModules(self, weights, self._first_statistics.clone(), generator)
 
     def draw_noise(self, n_members, generator):
-        """Return None: nothing about the scores is random."""
-        return
+        return None  # nothing about the scores is random
 
     def fold(self, weights, statistics, noise=None):
-        """Make fixed members of the given state, ready for `losses`."""
         with outside_compute():  # else torch could not find gradients of features
             return self.arrays(weights.clone(), statistics.clone())
 
@@ -110,7 +107,6 @@ class ModuleShape:
         return self._local.template
 
     def losses(self, folded, x, workspace=None, *, terms=False, gaps="nothing"):
-        """Losses of rows under fixed members."""
         with outside_compute(), torch.no_grad():
             n_members = len(next(iter(folded.values())))
             x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
@@ -184,13 +180,6 @@ class StackedModules:
         self.generator = generator
         self.has_gaps = False  # whether batches may have missing cells
 
-    def select(self, members):
-        """Return a stack of only the given members, in their present state."""
-        state = self.weights[members], self.statistics[members]
-        chosen = StackedModules(self.shape, *state, self.generator)
-        chosen.has_gaps = self.has_gaps
-        return chosen
-
     def forward(self, x):
         """Losses of a batch of shape (M, p, B), in training mode, and a cache."""
         shape = self.shape
@@ -217,7 +206,6 @@ class StackedModules:
         return losses.detach(), (losses, weights)
 
     def backward(self, cache, row_weights, grad):
-        """Write the gradient of ``(row_weights * losses).sum()`` into `grad`."""
         losses, weights = cache
         with outside_compute():
             found = torch.autograd.grad(losses, weights, row_weights.clone())[0]
@@ -255,18 +243,6 @@ class _Methods(torch.nn.Module):
 
     def forward(self, method, x):
         return getattr(self.module, method)(x)
-
-
-class _OwnLayout(Layout):
-    """A layout of parameters that are drawn by a function."""
-
-    def __init__(self, tensors, draw):
-        super().__init__({name: tuple(t.shape) for name, t in tensors.items()})
-        self._draw = draw
-
-    def draw(self, n_members, generator):
-        """Draw the initial weights of members."""
-        return self._draw(n_members, generator)
 
 
 def _trained(module):

@@ -67,7 +67,7 @@ def _check_evaluation(module, rows):
 def _check_stacked(shape, rows, generator):
     x = rows.T.expand(2, -1, -1)
     try:
-        weights = shape.weights.draw(2, generator)
+        weights = shape.draw_weights(2, generator)
         for training in (True, False):
             with own_random_numbers(generator):
                 network = shape.stack(weights, generator)

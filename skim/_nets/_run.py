@@ -130,7 +130,11 @@ class Run:
         """Continue with a subset of the present members."""
         self.members = self.members[chosen]
         places = as_tensor(np.flatnonzero(chosen), self.device)
-        self.network = self.network.select(places)
+        before = self.network
+        generator = self._stream.generator
+        self.network = before.shape.stack(before.weights[places], generator)
+        self.network.statistics = before.statistics[places]
+        self.network.has_gaps = before.has_gaps
         self.optimiser = self.optimiser.select(self.network.weights, places)
         self.noise = None if self.noise is None else self.noise[places]
         self._stream.select(places)

@@ -57,6 +57,10 @@ class VAEShape:
             }
         )
 
+    def draw_weights(self, n_members, generator):
+        """Draw the initial weights of members."""
+        return self.weights.draw(n_members, generator)
+
     def stack(self, weights, generator):
         """Return members with these weights, ready to be trained."""
         return StackedVAE(self, weights, generator)
@@ -182,13 +186,6 @@ class StackedVAE:
             view.fill_(1.0 if name.endswith("_var") else 0.0)
         self._workspace = Workspace(weights.device)
         self._views = shape.weights.views(weights)
-
-    def select(self, members):
-        """Return a stack of only the given members, in their present state."""
-        chosen = StackedVAE(self.shape, self.weights[members], self.generator)
-        chosen.statistics = self.statistics[members]
-        chosen.has_gaps = self.has_gaps
-        return chosen
 
     def forward(self, x):
         """Losses of a batch under its own batch statistics."""

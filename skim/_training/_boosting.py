@@ -58,7 +58,6 @@ class IMBoostSchedule(ALTBISchedule):
     n_rounds: int = 5
 
     def validate(self, epochs, stopping):
-        """Raise if a parameter is out of its limits."""
         super().validate(epochs, stopping)
         self.check("warm_up", Integral, 1)
         self.check("inlier_weight", Real, 0)
@@ -82,7 +81,6 @@ class IMBoostSchedule(ALTBISchedule):
     for_clean_data = Schedule.for_clean_data  # refuses it: there is nothing to ask
 
     def start(self, run, epochs):
-        """Return the function that takes the steps of a run."""
         return _Boosting(self, run, epochs).update
 
 

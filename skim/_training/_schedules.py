@@ -37,9 +37,18 @@ class Schedule(Parameters):
     Warning: this class should not be used directly. Use derived classes instead.
     """
 
+    n_monitored = 256  # rows whose losses are judged
     normalize_losses = False  # by their range on the training data
     entries_are_epochs = True  # whether the history has one entry per epoch
     common_snapshots = False  # whether all members are taken at the same epochs
+
+    @abstractmethod
+    def validate(self, epochs, stopping):
+        """Raise if a parameter is out of its limits."""
+
+    @abstractmethod
+    def optimiser(self, weights):
+        """Return what updates the weights."""
 
     def start(self, run, epochs):
         """Return the function that takes the steps of a run."""
@@ -67,6 +76,14 @@ class Schedule(Parameters):
     def selection(self, run, criterion, epochs, history, recorder):
         """Return what chooses the snapshots of a run."""
         return BestOfEach(run, self, criterion, history, recorder)
+
+    def n_monitored_rows(self, criterion):
+        """Return the number of rows to judge, None for those of the latest batch."""
+        return self.n_monitored
+
+    def drop_members(self, run, best):
+        """Stop members that have not improved for long; return whether all have."""
+        return False
 
     def counted_entries(self, criterion, is_stopped):
         """Return the entries whose snapshots count if training ends with the last."""
@@ -156,7 +173,6 @@ class ALTBISchedule(Schedule):
     common_snapshots = True
 
     def validate(self, epochs, stopping):
-        """Raise if a parameter is out of its limits."""
         self.check("learning_rate", Real, np.finfo(float).tiny)
         self.check("weight_decay", Real, 0)
         self.check("updates_per_epoch", Integral, 1)
@@ -181,21 +197,17 @@ class ALTBISchedule(Schedule):
         )
 
     def optimiser(self, weights):
-        """Return what updates the weights."""
         return nets.Adam(
             weights, learning_rate=self.learning_rate, weight_decay=self.weight_decay
         )
 
     def selection(self, run, criterion, epochs, history, recorder):
-        """Return what chooses the snapshots of a run."""
         return CommonEpochs(run, self, criterion, epochs, history, recorder)
 
     def updates_in_epoch(self, n_rows):
-        """Return the number of updates per epoch."""
         return self.updates_per_epoch
 
     def update(self, run, epoch):
-        """Take one step of an epoch, counted from 1; return the losses of the batch."""
         weigh = None
         if epoch > self.truncate_after and self.keep_quantile < 1:
             weigh = partial(nets.low_loss_weights, quantile=self.keep_quantile)
@@ -275,11 +287,9 @@ class ODIMSchedule(Schedule):
     batch_size: int = 64
     patience_updates: int = 300
 
-    n_monitored = 256  # rows whose losses are judged, unless those of the batch are
     entries_are_epochs = False
 
     def validate(self, epochs, stopping):
-        """Raise if a parameter is out of its limits."""
         self.check("learning_rate", Real, np.finfo(float).tiny)
         self.check("weight_decay", Real, 0)
         self.check("batch_size", Integral, 2)
@@ -288,7 +298,6 @@ class ODIMSchedule(Schedule):
     optimiser = ALTBISchedule.optimiser
 
     def n_monitored_rows(self, criterion):
-        """Return the number of rows to judge, None for those of the latest batch."""
         return None if criterion in ("separation", None) else self.n_monitored
 
     def updates_in_epoch(self, n_rows):
@@ -296,15 +305,12 @@ class ODIMSchedule(Schedule):
         return max(n_rows // self.batch_size, 1)
 
     def check_every(self, n_rows):
-        """Return the number of updates from one check to the next."""
         return min(MAX_UPDATES_BETWEEN_CHECKS, self.updates_in_epoch(n_rows))
 
     def update(self, run, epoch):
-        """Take one step; return the losses of the batch."""
         return run.update(self.batch_size)
 
     def drop_members(self, run, best):
-        """Stop members that have not improved for long; return whether all have."""
         check_every = self.check_every(run.n_rows)
         patience = check_every * math.ceil(self.patience_updates / check_every)
         if (run.n_updates - best.updates[run.members]).max() >= patience:
@@ -344,10 +350,7 @@ class BestEpochSchedule(Schedule):
     batch_size: int | None = 500
     solver: str = "adam"
 
-    n_monitored = 256  # rows whose losses are judged
-
     def validate(self, epochs, stopping):
-        """Raise if a parameter is out of its limits."""
         self.check("learning_rate", Real, np.finfo(float).tiny)
         for name in ("updates_per_epoch", "batch_size"):
             if getattr(self, name) is not None:
@@ -356,24 +359,13 @@ class BestEpochSchedule(Schedule):
             raise ValueError(f"solver must be 'adam' or 'gd', not {self.solver!r}.")
 
     def optimiser(self, weights):
-        """Return what updates the weights."""
         optimiser = nets.Adam if self.solver == "adam" else nets.GradientDescent
         return optimiser(weights, learning_rate=self.learning_rate)
 
-    def n_monitored_rows(self, criterion):
-        """Return the number of rows to judge."""
-        return self.n_monitored
-
     def updates_in_epoch(self, n_rows):
-        """Return the number of updates per epoch."""
         size = min(self.batch_size or n_rows, n_rows)
         return self.updates_per_epoch or n_rows // size
 
     def update(self, run, epoch):
-        """Take one step; return the losses of the batch."""
         weigh = nets.half_sum if self.solver == "gd" else None
         return run.update(self.batch_size, weigh)
-
-    def drop_members(self, run, best):
-        """Stop no member before the last epoch."""
-        return False

@@ -14,6 +14,7 @@ from skim._detectors._base import (
     DivergedError,
     scaled_table,
     set_fitted,
+    validated_schedule,
 )
 
 
@@ -52,6 +53,7 @@ class EpochRun:
         if all(getattr(cls, m) is getattr(BaseDetector, m) for m in methods):
             try:
                 self._fit_once(longest, X, y)
+                self._check_candidates()
             except DivergedError:
                 if len(self.models) == 1:
                     raise
@@ -73,6 +75,14 @@ class EpochRun:
         self.X_ = X
         self.run_ = model
 
+    def _check_candidates(self):
+        """Note which candidates would have been refused before any training."""
+        for place, model in self.models.items():
+            try:
+                validated_schedule(detector_of(model))
+            except ValueError as error:
+                self.errors_[place] = error
+
     def scores(self, scoring, X, y=None):
         """Return the scores of every candidate, by name if there are several."""
         scorers = scoring if isinstance(scoring, dict) else {"": scoring}
@@ -86,12 +96,13 @@ class EpochRun:
                     for name, scorer in scorers.items()
                 }
                 for place, epochs in self.epochs.items()
+                if place not in self.errors_
             }
         labels = () if y is None else (y,)
         found = {}
         for place in self.models:
             try:
-                model = self._model_at(place)
+                model = None if place in self.errors_ else self._model_at(place)
             except DivergedError as error:
                 self.errors_[place] = error
             if place not in self.errors_:

@@ -12,9 +12,12 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skim._detectors._altbi import ALTBIDetector
-from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
+from skim._detectors._threshold_mixin import (
+    CONTAMINATION,
+    ThresholdMixin,
+    set_verdict,
+)
 from skim._model._networks import VAEConfig
-from skim._model._threshold import offset_of
 from skim.tables._drift import summarise
 from skim.tables._encoder import TableEncoder, as_frame, position_of
 from skim.tables._reasons import table_reasons
@@ -185,9 +188,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             ids=self.ids,
             dates=self.dates,
         )
-        # Far cells are judged beside the networks.
-        network = VAEConfig(n_normal=4, far_loss=0.0)
-        detector = ALTBIDetector(n_estimators=8, network=network)
+        detector = ALTBIDetector(n_estimators=8, network=VAEConfig(n_normal=4))
         if self.detector is not None:
             detector = clone(self.detector)
         settings = {"random_state": self.random_state, "n_jobs": self.n_jobs}
@@ -205,16 +206,9 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             is_clean=self.contamination == 0,
             n_jobs=self.n_jobs,
         )
-        offset = offset_of(scores, held_out, self.contamination, is_ordinary)
-        self.n_features_in_ = checked.n_features_in_
-        if hasattr(checked, "feature_names_in_"):
-            self.feature_names_in_ = checked.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.model_, self.offset_ = model, offset
-        self.training_scores_, self.held_out_scores_ = scores, held_out
-        self.is_ordinary_ = is_ordinary
-        self.training_summary_ = summarise(model.encoder, frame, by)
+        summary = summarise(model.encoder, frame, by)
+        set_verdict(self, checked, scores, held_out, is_ordinary)
+        self.model_, self.training_summary_ = model, summary
         return self
 
     @property

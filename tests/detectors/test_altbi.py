@@ -32,7 +32,7 @@ def test_snapshots_do_not_depend_on_later_epochs(table):
 def test_truncation_ignores_the_worst_rows(table, is_outlier):
     def final_loss_of_outliers(keep_quantile):
         schedule = ALTBISchedule(keep_quantile=keep_quantile)
-        detector = ALTBIDetector(epochs=90, schedule=schedule, random_state=0)
+        detector = ALTBIDetector(epochs=40, schedule=schedule, random_state=0)
         return -detector.fit(table).training_scores_[is_outlier].mean()
 
     assert final_loss_of_outliers(0.9) > final_loss_of_outliers(1.0)
@@ -54,9 +54,9 @@ def test_widths_are_the_published_ones_and_can_be_limited(table):
     assert narrow.weights_.size < ALTBIDetector(epochs=1).fit(table).weights_.size
 
 
-@pytest.mark.parametrize("name", ["43_WDBC", "38_thyroid"])
-def test_default_finds_outliers_of_real_tables(adbench, name):
-    with np.load(adbench / "Classical" / f"{name}.npz", allow_pickle=False) as file:
+def test_default_finds_outliers_of_a_real_table(adbench):
+    path = adbench / "Classical" / "38_thyroid.npz"
+    with np.load(path, allow_pickle=False) as file:
         X, y = file["X"], file["y"]
     detector = ALTBIDetector(random_state=0).fit(X)
     assert roc_auc_score(y, -detector.training_scores_) > 0.93

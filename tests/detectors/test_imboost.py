@@ -108,14 +108,14 @@ def test_y_is_ignored_with_a_warning_if_it_looks_like_labels(hidden, labels, wit
 
 
 @pytest.mark.parametrize(
-    "detector", [None, IMAutoencoderDetector(epochs=5, n_estimators=2)]
+    ("detector", "kinds"),
+    [(small(), (1,)), (IMAutoencoderDetector(epochs=5, n_estimators=2), (0, 1))],
 )
-@pytest.mark.parametrize("kinds", [(0, 1), (1,)])
 def test_labels_help_on_rows_without_them(detector, kinds, hidden, labels):
     X, is_outlier = hidden
     known = np.where(np.isin(labels, kinds), labels, np.nan)
     rest = np.isnan(known)
-    boosted = IMBoostDetector(detector or small(), random_state=0)
+    boosted = IMBoostDetector(detector, random_state=0)
     before, after = (
         average_precision_score(is_outlier[rest], -fitted.training_scores_[rest])
         for fitted in (clone(boosted).fit(X), boosted.fit(X, labels=known))
@@ -171,8 +171,7 @@ def test_known_inliers_alone_are_not_flagged(hidden, without):
     assert after.set_contamination("auto").offset_ == offset
 
 
-@pytest.mark.parametrize("kind", [0, 1])
-@pytest.mark.parametrize("n_labels", [1, 30])
+@pytest.mark.parametrize(("kind", "n_labels"), [(0, 30), (1, 1), (1, 30)])
 def test_labels_of_one_kind_at_most_double_or_halve_the_outliers(
     kind, n_labels, hidden, without
 ):

@@ -81,6 +81,7 @@ def test_any_schedule_trains_any_network(schedule, network, stopping, table):
     assert detector.explain(X, relative=True)[3, 2] == 0  # nothing is known of it
     warm = combined(schedule, network, stopping, ema_steps=2).fit(X)
     assert not np.array_equal(warm.training_scores_, scores)
+    assert warm.history_["update"][0] == detector.history_["update"][0]
 
 
 def test_labels_train_the_variational_autoencoder_only(table):
@@ -177,22 +178,25 @@ class Interrupting:
             raise KeyboardInterrupt
 
 
-def diverging(detector):
-    if hasattr(detector.network, "activation"):  # a bounded one survives anything
-        detector.set_params(network__activation="identity")
-    return detector.set_params(schedule__learning_rate=1e38)
-
-
-@pytest.mark.parametrize("reason", ["interrupted", "diverged", "infinite"])
-def test_a_fit_that_fails_leaves_the_previous_one(quick, table, reason):
-    detector = quick().fit(table)
+@pytest.mark.parametrize(
+    ("kind", "params", "reason"),
+    [
+        ("altbi", {}, "interrupted"),
+        ("altbi", {}, "infinite"),
+        ("altbi", {}, "diverged"),
+        ("network", {}, "diverged"),
+        ("autoencoder", {"network__activation": "identity"}, "diverged"),
+    ],
+)
+def test_a_fit_that_fails_leaves_the_previous_one(kind, params, reason, table):
+    detector = make_quick(kind, **params).fit(table)
     before = copy.copy(vars(detector))
     bad, error, message, observe = table[:, :3], ValueError, "infinity", None
     if reason == "interrupted":
         error, message, observe = KeyboardInterrupt, None, Interrupting(2)
     elif reason == "diverged":
         message = "diverged.* Lower the learning_rate of its schedule"
-        diverging(detector)
+        detector.set_params(schedule__learning_rate=1e38)
     else:
         bad = np.where(bad == bad.max(), np.inf, bad)
     with pytest.raises(error, match=message):

@@ -1,9 +1,13 @@
-"""Which cells are to blame, and what was expected in them."""
+"""Contributions to the losses, the cells to blame, and what was expected in them."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+
+from skim import ALTBIDetector
+from skim.networks import VAEConfig
+from tests.conftest import make_quick
 
 NUMBERS = ["expected", "low", "high", "contribution"]
 
@@ -51,6 +55,24 @@ def test_reasons_tell_what_explain_and_the_data_tell(quick, table):
     assert is_beyond.all()
 
 
+def test_contributions_of_a_vae_sum_to_the_loss_up_to_the_latent_term(related):
+    network = VAEConfig(n_importance=10)
+    detector = ALTBIDetector(epochs=30, network=network, random_state=0).fit(related)
+    losses = -detector.training_scores_
+    latent = losses - detector.explain(related).sum(axis=1)
+    # The latent term is about the divergence of the code from its prior: it is
+    # small beside the spread of the losses, and so is what it leaves unexplained.
+    assert np.corrcoef(losses, losses - latent)[0, 1] > 0.95
+    assert np.abs(latent - latent.mean()).mean() < losses.std()
+
+
+def test_relative_contributions_are_zero_on_average(fitted, table):
+    mean = fitted.explain(table, relative=True).mean(axis=0)
+    assert_allclose(mean, 0, atol=1e-8)
+    plain = fitted.explain(table[:2], as_frame=True)
+    assert list(plain.columns) == [f"x{j}" for j in range(6)]
+
+
 def test_cells_outside_of_their_range_come_first(fitted, table):
     reasons = fitted.reasons(table, n_reasons=None)
     is_outside = reasons["is_outside"].to_numpy().reshape(300, 6)
@@ -72,10 +94,13 @@ def test_the_number_of_reasons_can_be_chosen(fitted, table):
     assert fitted.reasons(table[:4], n_reasons=1).equals(first)
 
 
-def test_names_of_columns_and_rows_are_kept(quick, table):
+def test_names_of_columns_and_rows_are_kept(table):
     index = pd.Index([f"row {i}" for i in range(300)])
     frame = pd.DataFrame(table, columns=list("abcdef"), index=index)
-    detector = quick().fit(frame)
+    detector = make_quick("altbi").fit(frame)
+    explained = detector.explain(frame.iloc[5:8], as_frame=True)
+    assert explained.columns.tolist() == list("abcdef")
+    assert explained.index.tolist() == ["row 5", "row 6", "row 7"]
     reasons = detector.reasons(frame.iloc[5:8], n_reasons=2)
     assert reasons["row"].tolist() == [f"row {i}" for i in (5, 5, 6, 6, 7, 7)]
     assert set(reasons["feature"]) <= set("abcdef")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from skim import ALTBIDetector, IMAutoencoderDetector
+from skim import ALTBIDetector
 from skim._detectors import _base
 from skim._model import _components, _scaling
 from skim.networks import VAEConfig
@@ -31,8 +31,8 @@ def table_with_gaps_and_far_cells():
     return X
 
 
-def quick(cls=ALTBIDetector, **params):
-    return cls(**{"epochs": 8, "random_state": 0} | params)
+def quick(**params):
+    return ALTBIDetector(**{"epochs": 8, "random_state": 0} | params)
 
 
 def in_small_blocks(monkeypatch):
@@ -44,7 +44,6 @@ def in_small_blocks(monkeypatch):
     "make",
     [
         lambda: quick(store_snapshots=True),
-        lambda: quick(IMAutoencoderDetector, store_snapshots=True),
         lambda: quick(
             network="vae",
             schedule=ODIMSchedule(patience_updates=9),

@@ -17,7 +17,7 @@ from skim._nets import NonFiniteLossError
 from skim._training._train import History
 from skim.metrics import get_scorer, get_scorer_names
 from skim.model_selection import EpochSearchCV, InSampleSplit
-from skim.schedules import ALTBISchedule
+from skim.schedules import ALTBISchedule, IMBoostSchedule
 from tests.conftest import make_quick
 
 CV = StratifiedKFold(2)
@@ -191,6 +191,16 @@ def test_a_run_that_diverges_late_spoils_no_shorter_one(table, is_outlier, monke
     np.testing.assert_array_equal(failed, [False, True, False])
     with pytest.raises(ValueError, match="diverged"):
         search.set_params(error_score="raise").fit(table, is_outlier)
+
+
+def test_a_candidate_that_a_fit_would_refuse_fails_alone(table, is_outlier):
+    schedule = IMBoostSchedule(warm_up=3)
+    detector = clone(SMALL).set_params(schedule=schedule, stopping=None)
+    with (
+        pytest.warns(FitFailedWarning, match="leaves no epoch for labels"),
+        pytest.warns(UserWarning, match="non-finite"),
+    ):
+        assert_same_search(detector, {"epochs": [2, 4]}, table, is_outlier)
 
 
 # Scorers, labels and grids ---------------------------------------------------------
