@@ -4,9 +4,11 @@ import contextlib
 import math
 import os
 import re
+import shutil
 import uuid
 from dataclasses import dataclass, fields, replace
 from numbers import Integral
+from pathlib import Path
 from textwrap import indent
 from typing import Any, Self
 
@@ -134,14 +136,49 @@ def import_pandas(otherwise="A data frame needs pandas: pip install pandas"):
 
 
 @contextlib.contextmanager
-def replacing(target):
-    """Yield where to write what takes the place of a file if all goes well."""
-    draft = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}{target.suffix}")
+def replacing(path):
+    """Yield where to write what takes the place of a file if all goes well.
+
+    Raises at once if the file cannot be written.
+    """
+    target, draft = Path(os.path.realpath(path)), new_draft(path)
     try:
         yield draft
-        os.replace(draft, target)
+        with naming(path):
+            if target.exists():
+                shutil.copymode(target, draft)
+            os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def new_draft(path):
+    """Return an empty file beside another one, or raise if that cannot be written."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a directory; give the name of a file.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path} cannot be written: {target.parent} does not exist."
+        )
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: it is read-only.")
+    draft = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}{target.suffix}")
+    with naming(path):
+        draft.touch(exist_ok=False)
+    return draft
+
+
+@contextlib.contextmanager
+def naming(path):
+    """Name the file, and not its draft, if it cannot be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(f"{path} cannot be written: {reason}.") from error
 
 
 @dataclass

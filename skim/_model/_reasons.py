@@ -36,24 +36,19 @@ class RowReasons(NamedTuple):
         return "; ".join(texts)
 
 
-def deciding_labels(detector, X, losses, name):
-    """Name the label that changed the verdict on each row, if one did.
-
-    The losses are the negated scores of `X`; `name` returns what to call a row of the
-    training data, by its index.
-    """
-    texts = [""] * len(losses)
+def deciding_labels(detector, X, scores):
+    """Name the label that changed the verdict on each row, if one did."""
+    texts = [""] * len(scores)
     if not len(getattr(detector, "label_rows_", ())):
         return texts
     influences = detector.label_influences(X)
-    is_outlier = losses > -detector.offset_
-    by_loss = losses - influences.sum(axis=1)
-    was_outlier = -by_loss < detector.offset_without_labels_
+    is_outlier = scores < detector.offset_
+    was_outlier = scores + influences.sum(axis=1) < detector.offset_without_labels_
     labels = detector.labels_[detector.label_rows_]
     for i in np.flatnonzero(is_outlier != was_outlier):
         strength = np.where(labels == is_outlier[i], np.abs(influences[i]), 0)
         if strength.any():  # and not labels that are only assumed
             row = int(detector.label_rows_[strength.argmax()])
             kind = "an outlier" if is_outlier[i] else "an inlier"
-            texts[i] = f"like {name(row)}, labelled {kind}"
+            texts[i] = f"like training row {row + 1:,}, labelled {kind}"
     return texts

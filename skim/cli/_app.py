@@ -1,6 +1,5 @@
 """The commands."""
 
-import functools
 import os
 import sys
 import warnings
@@ -25,10 +24,10 @@ and 130 if interrupted. Files are written completely or not at all.
 
 
 class Commands(TyperGroup):
-    """Commands whose usage errors are single sentences."""
+    """Commands whose errors are single sentences."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run a command."""
+        """Run a command, and report wrong usage."""
         if not extra.get("standalone_mode", True):
             return super().main(*args, **extra)
         try:
@@ -37,37 +36,17 @@ class Commands(TyperGroup):
             # The classes of usage errors are private to some versions of typer.
             if not (hasattr(error, "format_message") and hasattr(error, "exit_code")):
                 raise
-            message = plain(" ".join(error.format_message().split()))
-            if message:
-                print(f"skim: {message}", file=sys.stderr)
             code = error.exit_code
+            if message := error.format_message():
+                print(f"skim: {plain(' '.join(message.split()))}", file=sys.stderr)
         sys.exit(code)
 
-
-app = typer.Typer(
-    cls=Commands,
-    help=HELP,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-Questions = StrEnum("Questions", ["INFORMATIVE", "STRANGEST", "RANDOM"])
-Data = StrEnum(
-    "Data", {"BREAST_CANCER": "breast-cancer", "WINE": "wine", "DIGITS": "digits"}
-)
-
-
-def _in_one_sentence(command):
-    """Make a command report errors in its input as a single sentence."""
-
-    @functools.wraps(command)
-    def wrapped(*args, **kwargs):
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command, and report what is wrong with its input."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # meant for programmers
-                command(*args, **kwargs)
+                return super().invoke(ctx)
         except BrokenPipeError:  # the reader has seen enough
             # Keeps the interpreter from flushing to the closed pipe.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -85,12 +64,22 @@ def _in_one_sentence(command):
         except ValueError as error:
             _fail(error)
 
-    return wrapped
-
 
 def _fail(reason, code=1):
     print(f"skim: {plain(in_options(reason))}", file=sys.stderr)
     raise typer.Exit(code)
+
+
+app = typer.Typer(
+    cls=Commands,
+    help=HELP,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+Questions = StrEnum("Questions", ["INFORMATIVE", "STRANGEST", "RANDOM"])
 
 
 def _show_version(wanted: bool):
@@ -115,7 +104,6 @@ def _root(
 
 
 @app.command()
-@_in_one_sentence
 def detect(
     source: options.Source,
     output: options.Output = None,
@@ -148,39 +136,33 @@ def detect(
     """
     reading, dates = options.reading(read)
     folder = options.output_folder(output, scheduler, source, reading)
-    files = {"save": save, "report": report} | ({} if folder else {"output": output})
-    options.check_paths(source, [labels], **files)
-    parameters = options.model_parameters(
-        contamination, seed, drop, categorical, by, dates
-    )
+    files = {"save": save, "report": report}
+    options.check_paths(source, [labels], output=None if folder else output, **files)
     if labels is not None and (folder or contamination == 0):
         with_ = "a folder as --output" if folder else "--contamination 0"
         raise typer.BadParameter(f"--labels does not go with {with_}.")
     from skim.cli import _work
-    from skim.cli._reporter import Reporter
+    from skim.cli._outputs import Outputs
     from skim.cli._results import Results
+    from skim.report._summary import agreement, verdict
 
-    reporter, ids = Reporter(quiet), id_ or []
-    outputs = _work.Outputs(output, reporter, save=save, report=report, top=top)
+    ids = id_ or []
+    outputs = Outputs(output, quiet, has_table=not folder, top=top, **files)
+    reporter = outputs.reporter
+    model = _work.new_model(
+        *(contamination, seed, by, drop, categorical, dates),
+        has_labels=labels is not None,
+    )
     if folder:
         from skim.cli._out_of_core import Run
 
-        run = Run(source, folder, reading, reasons, outputs, scheduler, jobs)
-        run.detect(parameters, ids)
+        Run(source, reading, ids, reasons, outputs, scheduler, jobs).detect(model)
         return
     with outputs.opened():
         table = _work.read(source, reporter, ids, min_rows=2, **reading)
-        has_labels = labels is not None
-        model = _work.new_model(**parameters, jobs=jobs, has_labels=has_labels)
-        _work.fit(model, table, reporter)
-        if has_labels:
-            from skim.cli._labels import agreement, matched_labels
-
-            values = matched_labels(
-                labels, table, reporter, _work.found_ids(model), ids=ids, source=source
-            )
-            with reporter.step("Learning the labels"):
-                model.fit(table, labels=values)
+        _work.fit(model, table, reporter, jobs)
+        if labels is not None:
+            _work.learn(model, table, reporter, labels, ids=ids, source=source)
         results = Results(
             *(model, table, _work.id_columns(table, model, ids)),
             scores=model.training_scores_,
@@ -188,17 +170,15 @@ def detect(
             n_reasons=reasons,
         )
         outputs.write(results)
-        reporter.say(_work.verdict(results, is_training=True))
-        for sentence in _work.duplicates_of(results):
+        reporter.say(in_options(verdict(model, results.losses, is_training=True)))
+        for sentence in _work.duplicates(results):
             reporter.say(sentence)
-        if has_labels:
+        if labels is not None:
             reporter.say(agreement(model.labels_, results.is_outlier))
         outputs.write_others(results, ids=ids, source=source)
-    outputs.end(results)
 
 
 @app.command()
-@_in_one_sentence
 def score(
     source: options.Source,
     model: Annotated[Path, typer.Option(help="File written by `skim detect --save`.")],
@@ -221,42 +201,40 @@ def score(
     """
     reading, _ = options.reading(read)
     folder = options.output_folder(output, scheduler, source, reading)
-    files = {"report": report} | ({} if folder else {"output": output})
-    options.check_paths(source, [model], **files)
+    output_file = None if folder else output
+    options.check_paths(source, [model], output=output_file, report=report)
     from skim.cli import _work
     from skim.cli._model_file import load_model
-    from skim.cli._reporter import Reporter
+    from skim.cli._outputs import Outputs
     from skim.cli._results import Results
+    from skim.report._summary import verdict
 
-    reporter, ids = Reporter(quiet), id_ or []
-    outputs = _work.Outputs(output, reporter, report=report, top=top)
+    ids = id_ or []
+    outputs = Outputs(output, quiet, has_table=not folder, report=report, top=top)
+    reporter = outputs.reporter
     if folder:
         from skim.cli._out_of_core import Run
 
-        run = Run(source, folder, reading, reasons, outputs, scheduler, jobs)
-        run.score(model, ids)
+        Run(source, reading, ids, reasons, outputs, scheduler, jobs).score(model)
         return
     with outputs.opened():
-        fitted, saved_ids, warning = load_model(model)
-        if warning:
-            reporter.note(warning)
+        fitted, saved_ids = load_model(model)
         given = _work.read(source, reporter, ids, **reading)
         ids = ids or [name for name in saved_ids if name in given]
         table = _work.check_columns(given, fitted, source, reporter, allowed=ids)
         _work.table_detector(fitted).set_params(n_jobs=jobs)
-        _work.note_unseen_values(table, fitted, reporter)
+        for sentence in _work.unseen_values(table, fitted):
+            reporter.note(sentence)
         named = _work.id_columns(given, fitted, ids)
         with reporter.step("Scoring rows"):
             results = Results(fitted, table, named, top=top, n_reasons=reasons)
         outputs.write(results)
-        reporter.say(_work.verdict(results, is_training=False))
-        reporter.say(_work.drift_of(fitted, table))
+        reporter.say(verdict(fitted, results.losses, is_training=False))
+        reporter.say(_work.drift(fitted, table))
         outputs.write_others(results, source=source)
-    outputs.end(results)
 
 
 @app.command()
-@_in_one_sentence
 def review(
     source: options.Source,
     labels: Annotated[
@@ -286,42 +264,39 @@ def review(
     """
     reading, dates = options.reading(read)
     options.check_paths(source, labels=labels)
-    parameters = options.model_parameters(
-        contamination, seed, drop, categorical, by, dates
-    )
     if contamination == 0:
         raise typer.BadParameter("A review needs outliers; leave --contamination out.")
     if source == "-":
         raise typer.BadParameter("Standard input is for answers; give a file to read.")
+    from skim._utils import new_draft
     from skim.cli import _work
-    from skim.cli._files import check_writable
     from skim.cli._reporter import Reporter
     from skim.cli._review import Review
 
     reporter, ids = Reporter(quiet), id_ or []
-    check_writable(labels)
+    new_draft(labels).unlink()  # before anybody answers in vain
     table = _work.read(source, reporter, ids, min_rows=2, **reading)
-    model = _work.new_model(**parameters, jobs=jobs, has_labels=True)
+    model = _work.new_model(
+        *(contamination, seed, by, drop, categorical, dates),
+        has_labels=True,
+    )
     if ask != Questions.STRANGEST:
         model.set_params(query_strategy=ask.value)
-    _work.fit(model, table, reporter)
+    _work.fit(model, table, reporter, jobs)
     Review(model, table, reporter, source, labels, ids, reasons, ask.value).run()
 
 
 @app.command()
-@_in_one_sentence
 def demo(
-    data: Annotated[Data, typer.Option(help="Table to use.")] = Data.BREAST_CANCER,
     report: Annotated[
         Path, typer.Option(help="Write the HTML report to this file.")
     ] = Path("skim-demo.html"),
-    seed: options.Seed = 0,
 ):
     """Find known outliers in a table that comes with scikit-learn.
 
     The detector never sees the labels, which only serve to count the outliers
     that it finds.
     """
-    from skim.cli._demo import run
+    from skim.cli._work import demo
 
-    run(data.value, report, seed)
+    demo(report)

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from skim.cli._files import naming, whole_file
-from skim.cli._reporter import counted
-from skim.cli._results import as_text
+from skim._utils import naming, replacing
+from skim.cli._results import as_text, output_name
+from skim.report._summary import counted
 
 VALUES = {"1": 1.0, "1.0": 1.0, "0": 0.0, "0.0": 0.0, "": np.nan}
 LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
@@ -39,10 +39,8 @@ class Labels:
     def __init__(self, path, keys):
         self.path = path
         self.keys = keys
-        self._label, self._time = (
-            f"skim_{name}" if name in keys.columns else name
-            for name in ("label", "answered")
-        )
+        self._label = output_name("label", keys.columns)
+        self._time = output_name("answered", keys.columns)
         self._load()
 
     def answer(self, row, label):
@@ -69,10 +67,8 @@ class Labels:
         self._save(file)
 
     def _save(self, file):
-        names = [*self.keys.columns, self._label, self._time]
-        file.columns.extend(name for name in names if name not in file.columns)
-        with whole_file(self.path) as draft, naming(self.path):
-            draft.write_bytes(file.to_bytes())
+        with replacing(self.path) as draft, naming(self.path):
+            file.write(draft, [*self.keys.columns, self._label, self._time])
         self._load()
 
     def _load(self):
@@ -85,9 +81,9 @@ class Labels:
                 f"{self.path} has no column {missing[0]!r}; it must have "
                 f"{', '.join(required)}."
             )
-        values = np.full(self.keys.n_rows, np.nan)
-        is_seen = np.zeros(self.keys.n_rows, dtype=bool)
-        answered, unknown = [], []
+        self.values = np.full(self.keys.n_rows, np.nan)
+        self.is_seen = np.zeros(self.keys.n_rows, dtype=bool)
+        self.answered, unknown = [], []
         labelled: dict[int, int] = {}
         lines_of: dict[int, list] = defaultdict(list)
         for number, cells in file.lines:
@@ -101,15 +97,15 @@ class Labels:
             if row is None:
                 unknown += [(number, cells)] * bool(text)
                 continue
-            if values[row] == 1 - VALUES[text]:
+            if self.values[row] == 1 - VALUES[text]:
                 raise ValueError(
                     f"{self.path} says both 1 and 0 about {self.keys.name(cells)} "
                     f"(lines {labelled[row]} and {number}); keep one of them."
                 )
             if text:
-                values[row], labelled[row] = VALUES[text], number
-            is_seen[row] |= has_time or bool(text)
-            answered += [row] * has_time
+                self.values[row], labelled[row] = VALUES[text], number
+            self.is_seen[row] |= has_time or bool(text)
+            self.answered += [row] * has_time
             lines_of[row].append(cells)
         if unknown:
             number, cells = unknown[0]
@@ -118,7 +114,6 @@ class Labels:
                 f"{self.path} has a label for {self.keys.name(cells)} (line {number})"
                 f"{more}, but {self.keys.source} {self.keys.why_unknown(cells)}."
             )
-        self.values, self.is_seen, self.answered = values, is_seen, answered
         return file, lines_of
 
 
@@ -153,32 +148,12 @@ def find_labels(path, table, found, *, ids, source):
     return Labels(path, Numbers(table, found, source))
 
 
-def matched_labels(path, table, reporter, found, *, ids, source):
-    """Return the labels of all rows for a fit, and say how many there are."""
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist; skim review makes it.")
-    values = find_labels(path, table, found, ids=ids, source=source).values
-    if np.isnan(values).all():
-        raise ValueError(f"{path} has no labels; answer some with skim review.")
-    reporter.say(f"{summary(values)} in {path}, all of rows in the table")
-    return values
-
-
 def summary(values):
     """Return the number of labels in words."""
     n_outliers, n_inliers = int((values == 1).sum()), int((values == 0).sum())
     return (
         f"{counted(n_outliers + n_inliers, 'label')} ({counted(n_outliers, 'outlier')}"
         f", {counted(n_inliers, 'inlier')})"
-    )
-
-
-def agreement(values, is_outlier):
-    """Say how many of the labels the threshold agrees with."""
-    is_right = (values == is_outlier)[~np.isnan(values)]
-    return (
-        f"The threshold agrees with {is_right.sum():,} of "
-        f"{counted(len(is_right), 'label')} ({is_right.mean():.0%})."
     )
 
 
@@ -196,14 +171,13 @@ class Identifiers:
         self.source = source
         self.n_rows = len(table)
         frame = table[self.columns]
-        names = (map(_full, frame[name]) for name in self.columns)
-        self._names = list(zip(*names, strict=True))
+        names = frame.map(_full)
+        self._names = list(names.itertuples(index=False, name=None))
         self._rows = {name: row for row, name in enumerate(self._names)}
-        is_last = [self._rows[name] == row for row, name in enumerate(self._names)]
-        is_unclear = frame.isna().any(axis=1).to_numpy() | ~np.array(is_last)
+        is_unclear = frame.isna().any(axis=1) | names.duplicated()
         self.unclear = None
         if is_unclear.any():
-            self.unclear = self.name(self.cells(is_unclear.argmax()))
+            self.unclear = self.name(self.cells(is_unclear.to_numpy().argmax()))
 
     def cells(self, row):
         """Return what identifies a row in the file."""
@@ -289,28 +263,29 @@ class LabelsFile:
         except UnicodeDecodeError:
             raise ValueError(f"{path} is not UTF-8; save it as CSV in UTF-8.") from None
         header = text.partition("\n")[0]
-        self.newline = "\r\n" if header.endswith("\r") else "\n"
         self.delimiter = max(",;\t", key=header.count)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
-        self.columns = [name.strip() for name in next(reader, [])]
+        self.newline = "\r\n" if header.endswith("\r") else "\n"
+        reader = csv.DictReader(
+            io.StringIO(text, newline=""), delimiter=self.delimiter, restval=""
+        )
+        self.columns = [name.strip() for name in reader.fieldnames or ()]
+        reader.fieldnames = self.columns
         self.lines = []
         for cells in reader:
-            if len(cells) > len(self.columns):
+            if None in cells:
                 raise ValueError(
-                    f"{path} has {len(cells)} fields in line {reader.line_num}, but "
-                    f"{len(self.columns)} columns; quote those with "
-                    f"{self.delimiter!r} in them."
+                    f"{path} has more fields than columns in line {reader.line_num}; "
+                    f"quote those with {self.delimiter!r} in them."
                 )
-            if any(cells):
-                named = dict(zip(self.columns, cells, strict=False))
-                self.lines.append((reader.line_num, named))
+            if any(cells.values()):
+                self.lines.append((reader.line_num, cells))
 
-    def to_bytes(self):
-        """Return the content of the file, without lines that have no cells."""
-        text = io.StringIO()
-        writer = csv.writer(text, delimiter=self.delimiter, lineterminator=self.newline)
-        writer.writerow(self.columns)
-        for _, cells in self.lines:
-            if cells:
-                writer.writerow([cells.get(name, "") for name in self.columns])
-        return text.getvalue().encode(self.encoding)
+    def write(self, path, columns):
+        """Write the file, with more columns if need be, without empty lines."""
+        names = list(dict.fromkeys([*self.columns, *columns]))
+        with path.open("w", encoding=self.encoding, newline="") as file:
+            writer = csv.DictWriter(
+                file, names, delimiter=self.delimiter, lineterminator=self.newline
+            )
+            writer.writeheader()
+            writer.writerows(cells for _, cells in self.lines if cells)

@@ -6,13 +6,11 @@ import sys
 import warnings
 import zipfile
 
-import numpy as np
 import pandas as pd
-import sklearn
 
 import skim
 
-LABEL = "skim.json"  # archive member with the versions
+LABEL = "skim.json"  # archive member with the version and the names of rows
 ROOMS = tuple(
     f"skim.{name}."
     for name in ("_detectors", "_model", "_training", "tables", "networks", "schedules")
@@ -22,17 +20,17 @@ ROOMS = tuple(
 def save_model(model, path, *, ids=()):
     """Save a fitted detector of tables, and the columns naming rows."""
     import_skops().dump(model, path)
-    versions = {"skim": skim.__version__, "scikit-learn": sklearn.__version__}
+    label = {"skim": skim.__version__, "id": list(ids)}
     with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr(LABEL, json.dumps(versions | {"id": list(ids)}, indent=2))
+        archive.writestr(LABEL, json.dumps(label, indent=2))
 
 
 def load_model(path):
     """Load a model that was saved with this version of skim.
 
     Nothing in the file is executed, and nothing is loaded unless all its types
-    belong to a model and its arrays have the sizes that they claim. Also returns the
-    columns that name rows, and a warning about the versions, or None.
+    belong to a model and it is as large as it claims. Also returns the columns that
+    name rows.
     """
     io = import_skops()
     if not os.path.exists(path):
@@ -40,8 +38,7 @@ def load_model(path):
     try:
         with zipfile.ZipFile(path) as archive, archive.open(LABEL) as file:
             label = json.loads(file.read(2**20))
-        saved, sklearn_then = str(label["skim"]), str(label["scikit-learn"])
-        ids = [str(name) for name in label["id"]]
+        saved, ids = str(label["skim"]), [str(name) for name in label["id"]]
     except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError):
         raise _not_ours(path) from None
     if saved != skim.__version__:
@@ -49,13 +46,13 @@ def load_model(path):
             f"{path} was saved with skim {saved}, but this is skim "
             f"{skim.__version__}; fit it again, or install skim {saved}."
         )
-    warning = None
-    if sklearn_then != sklearn.__version__:
-        warning = (
-            f"{path} was saved with scikit-learn {sklearn_then}, but this is "
-            f"{sklearn.__version__}; the scores may differ."
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > os.path.getsize(path):  # models are not compressed
+        raise ValueError(
+            f"{path} claims more data than it holds, unlike a model saved by skim; it "
+            "was not loaded."
         )
-    _check_sizes(path)
     damaged = ValueError(f"{path} is damaged; save the model again.")
     try:
         types = io.get_untrusted_types(file=path)
@@ -79,7 +76,7 @@ def load_model(path):
         raise damaged from None
     if not is_model:
         raise _not_ours(path)
-    return model, ids, warning
+    return model, ids
 
 
 def is_trusted(name):
@@ -96,40 +93,6 @@ def import_skops():
     except ImportError as error:
         raise ImportError("Models need skops: pip install 'skim-od[cli]'") from error
     return skops.io
-
-
-def _check_sizes(path):
-    """Raise if the file would unpack to more than it holds.
-
-    Models are not compressed, so the content is as large as the file, and arrays are
-    as large as their headers say.
-    """
-    with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        is_sound = sum(member.file_size for member in members) <= os.path.getsize(path)
-        for member in members:
-            if is_sound and member.filename.endswith(".npy"):
-                with archive.open(member) as file:
-                    is_sound = _has_size(file, member.file_size)
-    if not is_sound:
-        raise ValueError(
-            f"{path} claims more data than it holds, unlike a model saved by skim; it "
-            "was not loaded."
-        )
-
-
-def _has_size(file, size):
-    """Whether an array in a file is as large as its header says."""
-    try:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0
-        if version != (1, 0):
-            read = np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(file)
-    except ValueError:
-        return False
-    n_values = int(np.prod(shape, dtype=object))
-    return dtype.hasobject or n_values * dtype.itemsize == size - file.tell()
 
 
 def _not_ours(path):

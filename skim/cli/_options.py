@@ -1,18 +1,17 @@
 """The options of the commands, and what is wrong with them."""
 
-import difflib
-import glob
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from skim.cli._reporter import READ
 
 EXTENSIONS = {
     "output": (".csv", ".parquet"),
     "save": (".skops",),
     "report": (".html", ".htm"),
 }
-READ = ["skip_rows", "delimiter", "encoding", "skip_bad_lines", "sheet", "dates"]
 DATES = ("auto", "day-first", "month-first")
 NEEDED = {
     "skip_rows": "a number of lines",
@@ -55,8 +54,10 @@ Report = Annotated[Path | None, typer.Option(help="Write a report to this .html 
 Contamination = Annotated[
     float | None,
     typer.Option(
+        min=0,
+        max=0.5,
         help="Share of outliers, in [0, 0.5]; 0 means that the table is clean, and is "
-        "to be learned as it is. By default, the share is inferred."
+        "to be learned as it is. By default, the share is inferred.",
     ),
 ]
 By = Annotated[
@@ -124,9 +125,9 @@ def reading(pairs):
         name, _, text = pair.partition("=")
         name = name.strip().replace("-", "_")
         if name not in READ:
-            near = difflib.get_close_matches(name, READ, 1)
-            advice = f"did you mean {near[0]}?" if near else f"use {', '.join(READ)}"
-            raise typer.BadParameter(f"--read does not know {name!r}; {advice}")
+            raise typer.BadParameter(
+                f"--read does not know {name!r}; use one of {', '.join(READ)}."
+            )
         options[name] = _read_value(name, text)
     return options, options.pop("dates", "auto")
 
@@ -141,26 +142,6 @@ def _read_value(name, text):
     if name in NEEDED:
         raise typer.BadParameter(f"--read {name} needs {NEEDED[name]}, not {text!r}.")
     return text.replace("\\t", "\t") if name == "delimiter" else text
-
-
-def model_parameters(contamination, seed, drop, categorical, by, dates):
-    """Check the options of the model; return the arguments of `_work.new_model`."""
-    if contamination is not None and not 0 <= contamination <= 0.5:
-        raise typer.BadParameter(
-            f"--contamination must be in [0, 0.5], not {contamination:g}."
-        )
-    for column in set(drop or ()) & set(categorical or ()):
-        raise typer.BadParameter(
-            f"{column} is given to both --drop and --categorical; choose one."
-        )
-    return {
-        "contamination": "auto" if contamination is None else contamination,
-        "seed": seed,
-        "drop": drop or (),
-        "categorical": categorical or (),
-        "by": by,
-        "dates": dates,
-    }
 
 
 def output_folder(output, scheduler, source, read):

@@ -14,11 +14,10 @@ from skim._utils import replacing
 from skim.cli import _work
 from skim.cli._model_file import load_model, save_model
 from skim.cli._output_folder import OutputFolder
-from skim.cli._reporter import counted
-from skim.cli._results import Results
-from skim.cli._screen import print_rows
-from skim.cli._workers import workers_of
+from skim.cli._results import Results, output_name
+from skim.cli._workers import results_of, workers_of
 from skim.distributed._sample import draw, merge, sampled_rows
+from skim.report._summary import counted
 from skim.tables._decide import MIN_COUNTING, counts_up
 from skim.tables._read import BatchReader, typed_frame
 
@@ -33,93 +32,83 @@ class Run:
     and `scheduler` is the address of a cluster, or None for `jobs` threads.
     """
 
-    def __init__(self, source, path, reading, n_reasons, outputs, scheduler, jobs):
+    def __init__(self, source, reading, ids, n_reasons, outputs, scheduler, jobs):
         self.source = source
-        self.path = path
-        self.reader = BatchReader(source, [], **reading)
         self.reading = reading
+        self.reader = BatchReader(source, [], **reading)
+        self.ids = ids
         self.n_reasons = n_reasons
         self.outputs = outputs
         self.reporter = outputs.reporter
         self.scheduler = scheduler
         self.jobs = jobs
-        outputs.is_file = False
 
-    def detect(self, parameters, ids):
-        """Fit a model to a sample of the rows and write the results of all of them.
-
-        `parameters` are the arguments of `_work.new_model`.
-        """
+    def detect(self, model):
+        """Fit a model to a sample of the rows and write the results of all of them."""
         rows = None
-        options = {"command": "detect", "model": parameters, "sample": SAMPLE}
-        with self._open(options, ids) as workers:
+        options = {"model": model.get_params(deep=False), "sample": SAMPLE}
+        with self._open("detect", options) as workers:
             if not self.folder.model.exists():
-                rows = self._fit(parameters)
-            model, _, _ = load_model(self.folder.model)
+                rows = self._fit(model)
+            model, _ = load_model(self.folder.model)
             self._write_parts(model, workers)
             n_trained, by = self.folder.summary["n_trained"], "."
             if n_trained < self.folder.summary["n_rows"]:
                 by = f", by the threshold of a sample of {n_trained:,} rows."
             self._finish(model, by, rows)
 
-    def score(self, model_file, ids):
+    def score(self, model_file):
         """Write the results of a saved model on all rows."""
-        model, saved_ids, warning = load_model(model_file)
-        if warning:
-            self.reporter.note(warning)
-        ids = ids or [name for name in saved_ids if name in self.reader.header]
+        model, saved_ids = load_model(model_file)
+        self.ids = self.ids or [n for n in saved_ids if n in self.reader.header]
         digest = hashlib.sha256(Path(model_file).read_bytes()).hexdigest()
-        with self._open({"command": "score", "model": digest}, ids) as workers:
+        with self._open("score", {"model": digest}) as workers:
             self._write_parts(model, workers)
             if not self.folder.parts:
                 raise ValueError(f"{self.source} has no rows.")
             self._finish(model, ", by the threshold of the training data.")
 
     @contextmanager
-    def _open(self, options, ids):
+    def _open(self, command, options):
         """Begin the folder and other files; yield the workers, and tell what stays."""
-        _work.check_ids(self.reader.header, ids)
-        self.ids, sources, reporter = ids, self.reader.sources, self.reporter
-        inside = self.path.resolve()
+        _work.check_ids(self.reader.header, self.ids)
+        sources, path = self.reader.sources, self.outputs.path
         for source in sources:
-            if source.folder == inside:
+            if source.folder == path.resolve():
                 raise typer.BadParameter(
-                    f"{self.path} has parts to read; choose another folder."
+                    f"{path} has parts to read; choose another folder."
                 )
         run = {
-            "command": options["command"],
-            "input": _fingerprint(
-                [[source.name, source.state()] for source in sources]
-            ),
-            "options": _fingerprint([options, self.reading, ids, self.n_reasons]),
+            "command": command,
+            "input": _fingerprint([[one.name, one.state()] for one in sources]),
+            "options": _fingerprint([options, self.reading, self.ids, self.n_reasons]),
         }
-        self.folder = OutputFolder(self.path, run)
+        self.folder = OutputFolder(path, run)
         with workers_of(self.scheduler, self.jobs) as workers, self.outputs.opened():
             self.folder.begin()
             if self.folder.is_begun:
                 n_parts = len(self.folder.parts)
                 parts = f"{counted(n_parts, 'part')} {'is' if n_parts == 1 else 'are'}"
-                reporter.say(f"Continuing the run in {self.path}: {parts} there")
+                self.reporter.say(f"Continuing the run in {path}: {parts} there")
             try:
                 yield workers
             except KeyboardInterrupt:
-                reporter.say("Interrupted; run the same command again to continue.")
+                self.reporter.say(
+                    "Interrupted; run the same command again to continue."
+                )
                 raise typer.Exit(130) from None
-        for note in dict.fromkeys(self.reader.notes):
-            reporter.note(note)
-        for path in (self.path, self.outputs.save, self.outputs.report):
-            if path is not None:
-                reporter.say(f"Wrote {path}")
+            for note in dict.fromkeys(self.reader.notes):
+                self.reporter.note(note)
 
     # Work on all rows --------------------------------------------------------------
 
-    def _fit(self, parameters):
+    def _fit(self, model):
         """Fit a model to a sample of the rows, save it, and return the sample."""
-        rows, n_rows, counters = self._sample(parameters["seed"])
+        rows, n_rows, counters = self._sample(model.random_state)
         if n_rows < 2:
             raise ValueError(f"{self.source} has fewer than two rows.")
-        model = _work.new_model(**parameters, ids=counters, jobs=self.jobs)
-        _work.fit(model, rows.reset_index(drop=True), self.reporter)
+        model.set_params(ids=counters)
+        _work.fit(model, rows.reset_index(drop=True), self.reporter, self.jobs)
         model.set_params(n_jobs=None)  # parts are scored at the same time
         self.folder.note(n_trained=len(rows), n_rows=n_rows)
         with replacing(self.folder.model) as draft:
@@ -149,7 +138,8 @@ class Run:
 
     def _write_parts(self, model, workers):
         """Write the results of the batches that are still missing."""
-        shared = workers.share(model)
+        executor, n_ahead, share = workers
+        shared = share(model)
         how = self.ids, self.n_reasons, self.reader.is_text
 
         def calls():
@@ -160,7 +150,8 @@ class Run:
                 first_row += len(batch)
 
         with self.reporter.step("Scoring rows") as advance:
-            for number, data, facts in workers.results(_part_results, calls()):
+            parts = results_of(executor, n_ahead, _part_results, calls())
+            for number, data, facts in parts:
                 self.folder.write(number, data, **facts)
                 advance(facts["n_rows"])
 
@@ -177,7 +168,7 @@ class Run:
             sum(part[key] for part in parts) for key in ("n_rows", "n_outliers")
         )
         with self.reporter.step("Collecting the strangest rows"):
-            table, numbers = self._strangest_rows(model, parts)
+            table, numbers = self._strangest_rows(model)
         top = self._results(model, table, numbers)
         reasons = top.explain(np.arange(len(table)))
         names = top.names(range(len(table)))
@@ -197,9 +188,7 @@ class Run:
         verb = "is an outlier" if n_outliers == 1 else "are outliers"
         share = f"{n_outliers:,} of {n_rows:,} rows ({n_outliers / n_rows:.2%})"
         self.reporter.say(f"{share} {verb}{by}")
-        n_listed = min(self.outputs.n_listed, len(table))
-        if n_listed:
-            print_rows(top, np.arange(n_listed))
+        self.outputs.write(top)
         about, source = top, self.source
         if self.outputs.report:
             if rows is None:
@@ -210,26 +199,20 @@ class Run:
                 source += f"{n_rows:,} rows, with the strangest of all)"
         self.outputs.write_others(about, ids=self.ids, source=source)
 
-    def _strangest_rows(self, model, parts):
+    def _strangest_rows(self, model):
         """Return the strangest rows of all, strangest first, and their numbers."""
         from pyarrow import parquet
 
         named = _work.id_columns(self.reader.header, model, self.ids)
-        loss = "skim_loss" if "loss" in named else "loss"
-        n_kept, first_row, chosen = max(N_STRANGEST, self.outputs.n_listed), 0, []
-        for part in parts:
-            path = self.folder.part(part["number"])
-            losses = parquet.read_table(path, columns=[loss])[loss].to_pandas()
-            chosen.append(losses.set_axis(losses.index + first_row).nlargest(n_kept))
-            first_row += len(losses)
-        numbers = pd.concat(chosen).nlargest(n_kept).index.to_numpy()
-        first_row, found = 0, []
-        for _, batch in self.reader:
-            batch = batch.set_axis(np.arange(len(batch)) + first_row, axis=0)
-            found.append(batch[batch.index.isin(numbers)])
-            first_row += len(batch)
-        table = pd.concat([few for few in found if len(few)]).loc[numbers]
-        return table.reset_index(drop=True), numbers + 1
+        row, loss = (output_name(name, named) for name in ("row", "loss"))
+        n_kept, rows, losses = max(N_STRANGEST, self.outputs.n_listed), [], []
+        for number, (_, batch) in enumerate(self.reader):
+            part = parquet.read_table(self.folder.part(number), columns=[row, loss])
+            losses.append(part.to_pandas().nlargest(n_kept, loss))
+            rows.append(batch.iloc[losses[-1].index])
+        found = pd.concat(losses, ignore_index=True).nlargest(n_kept, loss)
+        table = pd.concat(rows, ignore_index=True).loc[found.index]
+        return table.reset_index(drop=True), found[row].to_numpy()
 
     def _with_sample(self, model, table, numbers, rows, parts):
         """Return the results of the sample and the strangest rows of all."""

@@ -5,8 +5,7 @@ import json
 import re
 
 import skim
-from skim._utils import replacing
-from skim.cli._files import naming
+from skim._utils import naming, replacing
 
 SUMMARY, MODEL = "_summary.json", "_model.skops"  # readers of Parquet skip a "_"
 PARTS = "_parts.jsonl"
@@ -31,29 +30,26 @@ class OutputFolder:
         self.summary = {"skim": skim.__version__, "is_complete": False, "run": self.run}
         self.is_begun = False
         self.parts: dict = {}
-        if path.exists():
-            self._check()
-
-    def _check(self):
-        """Raise unless the folder is empty, or begun by the same run."""
-        names = sorted(file.name for file in self.path.iterdir())
+        names = sorted(file.name for file in path.iterdir()) if path.exists() else []
         for name in names:
             if not (OWN.fullmatch(name) or DRAFT.fullmatch(name)):
                 raise ValueError(
-                    f"{self.path} has something else in it ({name}); choose an empty "
-                    "folder."
+                    f"{path} has something else in it ({name}); choose an empty folder."
                 )
-        if not any(map(OWN.fullmatch, names)):
-            return
+        if any(map(OWN.fullmatch, names)):
+            self._continue()
+
+    def _continue(self):
+        """Read the summary of the run that began the folder, which must be the same."""
         try:
             summary = json.loads((self.path / SUMMARY).read_text(encoding="utf-8"))
             run = summary["run"]
-        except (OSError, ValueError, KeyError, TypeError):
+            other = [name for name in self.run if run.get(name) != self.run[name]]
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
             raise ValueError(
                 f"{self.path} has parts without a valid {SUMMARY}; choose another "
                 "folder, or delete it."
             ) from None
-        other = [name for name in self.run if run.get(name) != self.run[name]]
         if other:
             by = "; the input is known by its size and time" * ("input" in other)
             raise ValueError(
@@ -85,8 +81,7 @@ class OutputFolder:
         """Write the summary, with more facts in it."""
         self.summary |= facts
         text = json.dumps(self.summary, indent=2, ensure_ascii=False)
-        with naming(self.path / SUMMARY), replacing(self.path / SUMMARY) as draft:
-            draft.write_text(f"{text}\n", encoding="utf-8")
+        self._write(self.path / SUMMARY, f"{text}\n".encode())
 
     def part(self, number):
         """Return the file of a part."""
@@ -94,12 +89,15 @@ class OutputFolder:
 
     def write(self, number, data, **facts):
         """Write the bytes of a part, and note facts about it."""
-        with naming(self.part(number)), replacing(self.part(number)) as draft:
-            draft.write_bytes(data)
+        self._write(self.part(number), data)
         part = {"number": number, "file": self.part(number).name} | facts
         self.parts[number] = part | {"sha256": _digest(data)}
         with naming(self.path / PARTS), (self.path / PARTS).open("a") as file:
             file.write(f"\n{json.dumps(self.parts[number])}")
+
+    def _write(self, path, data):
+        with replacing(path) as draft, naming(path):
+            draft.write_bytes(data)
 
 
 def _digest(data):

@@ -6,9 +6,12 @@ import warnings
 from contextlib import contextmanager
 
 MANY_COLUMNS = 40
-READING = "sheet|skip_rows|skip_bad_lines|encoding|delimiter|dates"
-ADVICE = re.compile(rf"\bset ({READING})\b(?:=('[^']*'|[^\s;,()]*[^\s;,().]))?")
-PARAMETER = re.compile(r"^(drop|categorical|by)(?= names )")
+READ = ["skip_rows", "delimiter", "encoding", "skip_bad_lines"]
+READ += ["sheet", "dates"]  # what --read takes
+ADVICE = re.compile(rf"\bset ({'|'.join(READ)})\b(?:=('[^']*'|[^\s;,()]*[^\s;,().]))?")
+PARAMETER = re.compile(
+    r"^(drop|categorical|by)(?= names )|(?<=as set by )(contamination)"
+)
 
 
 def plain(text):
@@ -16,14 +19,9 @@ def plain(text):
     return "".join(c if c.isprintable() else " " for c in str(text))
 
 
-def counted(n, noun):
-    """Return a number of things in words."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
-
-
 def in_options(message):
     """Return a message of the library with options in place of parameters."""
-    message = PARAMETER.sub(r"--\1", " ".join(str(message).split()))
+    message = PARAMETER.sub(r"--\g<0>", " ".join(str(message).split()))
     return ADVICE.sub(
         lambda found: f"use --read {found[1]}={found[2] or '...'}", message
     )
@@ -39,7 +37,7 @@ def make_console(**options):
 class Reporter:
     """Prints messages and progress on standard error, unless quiet."""
 
-    def __init__(self, quiet):
+    def __init__(self, quiet=False):
         self.console = make_console(stderr=True, quiet=quiet)
         if not self.console.is_terminal:
             self.console.width = 160
@@ -76,7 +74,7 @@ class Reporter:
             def advance(n_rows):
                 nonlocal n_done
                 n_done += n_rows
-                status.update(Text(f"{plain(doing)}: {counted(n_done, 'row')} ..."))
+                status.update(Text(f"{plain(doing)}: {n_done:,} rows ..."))
 
             yield advance
         self.say(f"{doing}: {time.perf_counter() - start:.1f} s")
@@ -96,8 +94,8 @@ class Reporter:
 def _grouped(decisions):
     """Yield one row per treatment and reason."""
     groups: dict = {}
-    for column, treatment, reason in decisions:
-        groups.setdefault((treatment, reason), []).append(column)
-    for (treatment, reason), columns in groups.items():
+    for column, *treated in decisions:
+        groups.setdefault(tuple(treated), []).append(column)
+    for treated, columns in groups.items():
         more = f" and {len(columns) - 3:,} more" if len(columns) > 3 else ""
-        yield ", ".join(columns[:3]) + more, treatment, reason
+        yield ", ".join(columns[:3]) + more, *treated

@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from skim._model._reasons import Reason, RowReasons, deciding_labels
+from skim._model._reasons import RowReasons
 from skim._model._threshold import probability
 from skim.cli._reporter import plain
-from skim.tables import list_causes
+from skim.tables._causes import row_reasons
 
 MIN_EXPLAINED = 50  # rows with reasons, as many as a report lists
 MAX_EXPLAINED = 2_000  # outliers with reasons, unless that is fewer rows
@@ -34,10 +34,9 @@ class Results:
         self.ids = ids
         self.n_reasons = n_reasons
         self.numbers = np.arange(len(table)) + 1 if numbers is None else numbers
-        if scores is None:
-            scores = detector.score_samples(table)
-        self.losses = -scores
-        self.is_outlier = scores < detector.offset_
+        self.scores = detector.score_samples(table) if scores is None else scores
+        self.losses = -self.scores
+        self.is_outlier = self.scores < detector.offset_
         self.n_decimals = _n_decimals(detector.training_scores_)
         self.rows = np.arange(len(table)) if top is None else self.strangest(top)
         self.min_explained = max(MIN_EXPLAINED, top or 0)
@@ -49,12 +48,10 @@ class Results:
 
     def names(self, rows):
         """Return the names of rows, one list of texts for each column of names."""
-        names = {self._name("row"): [str(self.numbers[row]) for row in rows]}
+        names = {output_name("row", self.ids): [str(self.numbers[row]) for row in rows]}
         for name in self.ids:
             names[str(name)] = [as_text(value) for value in self.ids[name].iloc[rows]]
         return names
-
-    # Reasons -------------------------------------------------------------------
 
     @cached_property
     def explained(self):
@@ -64,37 +61,15 @@ class Results:
 
     def explain(self, rows):
         """Return the reasons of rows, a list of RowReasons."""
-        new = np.array([row for row in rows if row not in self._reasons], dtype=np.intp)
-        if len(new):
-            self._reasons.update(zip(new.tolist(), self._explain(new), strict=True))
-        return [self._reasons[row] for row in rows]
-
-    def _explain(self, rows):
         if not self.n_reasons:
             return [RowReasons([]) for _ in rows]
-        chosen = self.table.iloc[rows].reset_index(drop=True)
-        reasons = self.detector.reasons(chosen, n_reasons=self.n_reasons)
-        is_said = reasons["kind"] != "combination"
-        is_said |= self.is_outlier[rows[reasons["row"].to_numpy(np.intp)]]
-        reasons = reasons[is_said]
-        likes = deciding_labels(
-            *(self.detector, chosen, self.losses[rows]),
-            lambda row: f"training row {row + 1:,}",
-        )
-        cells: list[list] = [[] for _ in rows]
-        for line in reasons.itertuples(index=False):
-            reason = Reason(line.kind, line.column, line.value, line.expected)
-            cells[line.row].append(reason)
-        causes = {
-            row: cause.cause
-            for cause in list_causes(reasons).itertuples()
-            for row in cause.rows
-        }
-        return [
-            RowReasons(cells[k], likes[k], causes.get(k, "")) for k in range(len(rows))
-        ]
-
-    # Writing -------------------------------------------------------------------
+        new = np.array([row for row in rows if row not in self._reasons], dtype=np.intp)
+        if len(new):
+            chosen = self.table.iloc[new].reset_index(drop=True)
+            found = self.detector.reasons(chosen, n_reasons=self.n_reasons)
+            reasons = row_reasons(self.detector, chosen, self.scores[new], found)
+            self._reasons.update(zip(new.tolist(), reasons, strict=True))
+        return [self._reasons[row] for row in rows]
 
     def write(self, sink, *, as_parquet):
         """Write Parquet, or else CSV, to a file or path."""
@@ -107,21 +82,24 @@ class Results:
             text = plain(own)
             reasons[row] = f"'{text}" if text.startswith(FORMULA) else text or None
         chances = probability(
-            -self.losses[rows], detector.offset_, detector.training_scores_
+            self.scores[rows], detector.offset_, detector.training_scores_
         )
-        columns = {self._name("row"): self.numbers[rows]}
-        columns |= {str(name): _arrow(self.ids[name].iloc[rows]) for name in self.ids}
-        columns |= {
-            self._name("loss"): self.losses[rows].round(self.n_decimals + 4),
-            self._name("probability"): chances.round(6),
-            self._name("outlier"): self.is_outlier[rows].astype(np.int8),
-            self._name("reasons"): pa.array(reasons[rows], pa.string()),
+        own_columns = {
+            "loss": self.losses[rows].round(self.n_decimals + 4),
+            "probability": chances.round(6),
+            "outlier": self.is_outlier[rows].astype(np.int8),
+            "reasons": pa.array(reasons[rows], pa.string()),
         }
+        columns = {output_name("row", self.ids): self.numbers[rows]}
+        columns |= {str(name): _arrow(self.ids[name].iloc[rows]) for name in self.ids}
+        for name, values in own_columns.items():
+            columns[output_name(name, self.ids)] = values
         _write(pa.table(columns), sink, as_parquet)
 
-    def _name(self, column):
-        """Return the name of an output column, with a prefix if it is taken."""
-        return f"skim_{column}" if column in self.ids else column
+
+def output_name(column, ids):
+    """Return the name of an output column, with a prefix if an identifier has it."""
+    return f"skim_{column}" if column in ids else column
 
 
 def as_text(value, length=MAX_LENGTH):

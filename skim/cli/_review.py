@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from skim.cli import _work
-from skim.cli._keys import Keys
-from skim.cli._labels import agreement, find_labels, summary
-from skim.cli._reporter import counted, make_console, plain
+from skim.cli._labels import find_labels, summary
+from skim.cli._reporter import make_console, plain
 from skim.cli._results import Results, as_text
 from skim.cli._screen import MARK
+from skim.report._summary import agreement, counted
 
 MAX_NAME, MAX_VALUE = 24, 36  # characters of a column's name and of a cell
 MIN_CELLS, N_OTHER_LINES = 8, 9  # lines for cells at least, and for all else
@@ -38,9 +38,8 @@ class Review:
         self.source = source
         self.ask = ask
         self.console = make_console(file=sys.stdout)
-        self.labels = find_labels(
-            path, table, _work.found_ids(detector), ids=ids, source=source
-        )
+        found = _work.found_ids(detector)
+        self.labels = find_labels(path, table, found, ids=ids, source=source)
         self._ids = _work.id_columns(table, detector, ids)
         self._n_reasons = n_reasons
         self._without_labels = detector
@@ -57,12 +56,12 @@ class Review:
                 self._learn()
         was_outlier = self.results.is_outlier
         try:
-            with Keys() as keys:
-                self._converse(keys)
+            self._converse()
             if self._answers or self._n_taken_back:
                 with self.reporter.step("Learning from all answers"):
                     self._learn()
         except KeyboardInterrupt:
+            self.console.print()
             self.reporter.say(f"Interrupted; all answers are in {self.labels.path}.")
             raise typer.Exit(130) from None
         self._tell_changes(was_outlier)
@@ -91,12 +90,12 @@ class Review:
             n_reasons=self._n_reasons,
         )
 
-    def _converse(self, keys):
+    def _converse(self):
         """Ask until the user quits, or there is nothing left to ask."""
         row = self._next_row()
         while row is not None:
             self._show(row)
-            key = self._ask(keys)
+            key = self._ask()
             if key in ("q", ""):
                 return
             last = row
@@ -112,7 +111,7 @@ class Review:
             self._n_new += key != "s"
             # People do not wait for long fits; elsewhere, questions must not depend
             # on the time that fits take.
-            is_quick = self._seconds < PATIENCE or not keys.is_terminal
+            is_quick = self._seconds < PATIENCE or not sys.stdin.isatty()
             if self._n_new >= EVERY and is_quick:
                 self._learn()
             row = last if key == "u" else self._next_row()
@@ -133,13 +132,12 @@ class Review:
         rows = rows[~is_seen[rows]]
         return int(rows[0]) if len(rows) else None
 
-    def _ask(self, keys):
+    def _ask(self):
         """Return the key of an answer that makes sense."""
         while True:
-            keys.drop()
             self.console.print(PROMPT, end="", soft_wrap=True)
             self.console.file.flush()
-            key = keys.read()
+            key = read_key()
             if key == "u" and not self._done:
                 self.console.print("\nThere is nothing to undo.")
             elif key in SAID:
@@ -155,18 +153,43 @@ class Review:
         names = [f"{name} {text[0]}" for name, text in results.names([row]).items()]
         flagged = "flagged" if results.is_outlier[row] else "not flagged"
         (reasons,) = results.explain([row])
+        whole = [str(cell) for cell in reasons.cells if cell.kind == "combination"]
+        about = f"number {place:,} of {len(results.losses):,} by loss"
         self.console.print()
         self.console.rule(f"Question {len(self._answers) + 1}", align="left")
         self.console.print(plain(", ".join(names)), style="bold")
-        whole = "".join(f", {c}" for c in reasons.cells if c.kind == "combination")
-        like = f", {reasons.like}" if reasons.like else ""
-        n_rows = len(results.losses)
         self.console.print(
-            plain(f"number {place:,} of {n_rows:,} by loss, {flagged}{whole}{like}")
+            plain(", ".join(filter(None, [about, flagged, *whole, reasons.like])))
         )
+        self.console.print(self._cells(row, reasons.cells))
+
+    def _cells(self, row, reasons):
+        """Return the cells of a row as a table, those that are reasons in any case."""
+        results = self.results
+        blamed = {cell.column: cell for cell in reasons if cell.kind != "combination"}
+        names = [name for name in results.table if name not in results.ids]
+        others = [name for name in names if name not in blamed]
         room = max(self.console.height - N_OTHER_LINES, MIN_CELLS)
-        single = [cell for cell in reasons.cells if cell.kind != "combination"]
-        self.console.print(_cells(results, row, single, room))
+        if len(names) > room:
+            others = others[: max(room - 1 - len(blamed), 0)]
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        table.add_column("", min_width=len(MARK))
+        for title in ("column", "value", "expected"):
+            table.add_column(title, overflow="fold")
+        for name in names:
+            value, mark, style, expected = results.table[name].iloc[row], "", "", ""
+            value = as_text(value, MAX_VALUE)
+            if name in blamed:
+                mark, style = MARK, "bold red"
+                expected = plain(blamed[name].expected or "something else")
+                told = as_text(blamed[name].value, MAX_VALUE)
+                value += f" ({told})" if told != value else ""
+            if name in blamed or name in others:
+                name = as_text(name, MAX_NAME)
+                table.add_row(mark, name, Text(value, style), expected)
+        if n_left := len(names) - table.row_count:
+            table.add_row("", f"and {n_left:,} more")
+        return table
 
     def _tell_changes(self, was_outlier):
         """Print what the answers have changed."""
@@ -174,12 +197,12 @@ class Review:
             self.console.print("\nNo answers, so nothing has changed.")
             return
         n_skipped = list(self._answers.values()).count(None)
-        more = f" and {n_skipped:,} skipped" if n_skipped else ""
-        if self._n_taken_back:
-            more += f", {self._n_taken_back:,} earlier taken back"
         answers = counted(len(self._answers) - n_skipped, "answer")
+        answers += f" and {n_skipped:,} skipped" if n_skipped else ""
+        if self._n_taken_back:
+            answers += f", {self._n_taken_back:,} earlier taken back"
         path, values = self.labels.path, self.labels.values
-        lines = ["", f"{answers}{more}; {path} now has {summary(values)}."]
+        lines = ["", f"{answers}; {path} now has {summary(values)}."]
         if not np.isnan(values).all():
             is_outlier = self.results.is_outlier
             n_new = int((is_outlier & ~was_outlier).sum())
@@ -195,27 +218,15 @@ class Review:
             self.console.print(plain(line), soft_wrap=True)
 
 
-def _cells(results, row, reasons, room):
-    """Return the cells of a row as a table, those that are reasons in any case."""
-    blamed = {reason.column: reason for reason in reasons}
-    names = [name for name in results.table if name not in results.ids]
-    others = [name for name in names if name not in blamed]
-    if len(names) > room:
-        others = others[: max(room - 1 - len(blamed), 0)]
-    shown = [name for name in names if name in {*blamed, *others}]
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("", min_width=len(MARK))
-    for name in ("column", "value", "expected"):
-        table.add_column(name, overflow="fold")
-    for name in shown:
-        value, mark, style, expected = results.table[name].iloc[row], "", "", ""
-        value = as_text(value, MAX_VALUE)
-        if name in blamed:
-            mark, style = MARK, "bold red"
-            expected = plain(blamed[name].expected or "something else")
-            told = as_text(blamed[name].value, MAX_VALUE)
-            value += f" ({told})" if told != value else ""
-        table.add_row(mark, as_text(name, MAX_NAME), Text(value, style), expected)
-    if len(shown) < len(names):
-        table.add_row("", f"and {len(names) - len(shown):,} more")
-    return table
+def read_key():
+    """Return an answer: a key on a terminal, or else the first letter of a line.
+
+    It is in lower case, and "" at the end of the input.
+    """
+    if not sys.stdin.isatty():
+        line = sys.stdin.readline()
+        return line.strip()[:1].lower() or ("\n" if line else "")
+    try:
+        return typer.getchar()[:1].lower()
+    except EOFError:  # Ctrl-D
+        return ""

@@ -2,6 +2,10 @@
 
 import sys
 
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
 from skim.cli._reporter import make_console, plain
 from skim.cli._results import as_text
 
@@ -14,29 +18,43 @@ MAX_COLUMNS = 30  # more never fit, and are not worth measuring
 N_NAMED = 5  # rows of an entry
 
 
-def print_rows(results, rows, n_entries=None):
+def print_rows(results, rows, n_entries):
     """List rows with reasons; return whether an entry stands for several of them.
 
-    Rows, the strangest first, are one entry if they have the same cause. Without
-    `n_entries`, all are shown. All columns of the table are shown, with the cells of
-    the reasons marked, if there is room.
+    Rows, the strangest first, are one entry if they have the same cause. All columns
+    of the table are shown, with the cells of the reasons marked, if there is room.
     """
     console = make_console(file=sys.stdout)
     reasons = dict(zip(rows, results.explain(rows), strict=True))
     groups: dict = {}
     for row in rows:
-        if n_entries and len(groups) >= n_entries and not results.is_outlier[row]:
+        if len(groups) >= n_entries and not results.is_outlier[row]:
             break
         cause = reasons[row].cause or row
         groups.setdefault((cause, bool(results.is_outlier[row])), []).append(row)
     entries = {own[0]: own for own in list(groups.values())[:n_entries]}
-    texts = [_text(results, own, reasons[row]) for row, own in entries.items()]
+    texts = [_reasons(results, own, reasons[row]) for row, own in entries.items()]
     shown = {row: {cell.column for cell in reasons[row].cells} for row in entries}
-    console.print(_table(results, shown, texts, console.width))
+    columns, own_columns = _names_and_losses(results, list(entries)), []
+    if results.table.shape[1] <= MAX_COLUMNS:
+        own_columns = _own_columns(results, shown)
+    longest = max(map(cell_len, ["reasons", *texts]))
+    room = console.width - min(longest, MIN_REASONS)
+    while len(columns) > 4 and _width(columns) > room:
+        columns.pop(-3)  # the last identifier, but for the first
+    if _width(columns + own_columns) <= room:
+        columns += own_columns
+    table = Table(box=None, padding=(0, PADDING, 0, 0), pad_edge=False)
+    columns.append(("reasons", texts, {"overflow": "fold"}))
+    for name, _, options in columns:
+        table.add_column(name, **options)
+    for cells in zip(*(cells for _, cells, _ in columns), strict=True):
+        table.add_row(*cells)
+    console.print(table)
     return any(len(own) > 1 for own in entries.values())
 
 
-def _text(results, rows, reasons):
+def _reasons(results, rows, reasons):
     """Return the reasons of a row, or the cause of several."""
     if len(rows) == 1:
         return plain(reasons)
@@ -45,59 +63,40 @@ def _text(results, rows, reasons):
     return plain(f"{len(rows):,} rows: {reasons.cause} (rows {', '.join(numbers)})")
 
 
-def _table(results, blamed, texts, width):
-    """Return rows, given with the columns of their reasons, as a table of a width."""
-    from rich.cells import cell_len
-    from rich.table import Table
-    from rich.text import Text
-
-    rows = list(blamed)
-    before = results.names(rows)
+def _names_and_losses(results, rows):
+    """Return columns that every table begins with: name, cells and how they look."""
+    right: dict = {"justify": "right"}
+    row, *ids = results.names(rows).items()
     n_decimals = min(results.n_decimals, MAX_DECIMALS)
-    before["loss"] = [f"{results.losses[i]:.{n_decimals}f}" for i in rows]
-    before["outlier"] = ["yes" if results.is_outlier[i] else "" for i in rows]
-    longest = max(map(cell_len, ["reasons", *texts]))
-    room = width - _width(before) - min(longest, MIN_REASONS)
-    own = _own_columns(results, blamed, room)
-    table = Table(box=None, padding=(0, PADDING, 0, 0), pad_edge=False)
-    for name in before:
-        right = name in ("row", "skim_row", "loss")
-        table.add_column(plain(name), justify="right" if right else "left")
-    for name in own:
-        right = results.table[name].dtype.kind in "iuf"
-        table.add_column(
-            plain(name), justify="right" if right else "left", no_wrap=True
-        )
-    table.add_column("reasons", ratio=1)
-    for k, row in enumerate(rows):
+    losses = [f"{results.losses[i]:.{n_decimals}f}" for i in rows]
+    flags = ["yes" if results.is_outlier[i] else "" for i in rows]
+    return [
+        (*row, right),
+        *((plain(n), [as_text(c, MAX_CELL) for c in cells], {}) for n, cells in ids),
+        ("loss", losses, right),
+        ("outlier", flags, {}),
+    ]
+
+
+def _own_columns(results, shown):
+    """Return the table's own columns; `shown` has those of each row's reasons."""
+    columns = []
+    for name in results.table.columns.difference(results.ids.columns, sort=False):
+        values = results.table[name]
         cells = [
-            Text(column[k], "bold red" if name in blamed[row] else "")
-            for name, column in own.items()
+            Text(f"{as_text(values.iloc[row], MAX_CELL)}{MARK}", "bold red")
+            if name in blamed
+            else Text(as_text(values.iloc[row], MAX_CELL))
+            for row, blamed in shown.items()
         ]
-        table.add_row(*(column[k] for column in before.values()), *cells, texts[k])
-    return table
-
-
-def _own_columns(results, blamed, room):
-    """Return the cells of the table's own columns, none if there is no room."""
-    names = [name for name in results.table if name not in results.ids]
-    if len(names) > MAX_COLUMNS:
-        return {}
-    own = {
-        name: [
-            as_text(results.table[name].iloc[row], MAX_CELL) + MARK * (name in columns)
-            for row, columns in blamed.items()
-        ]
-        for name in names
-    }
-    return own if _width(own) <= room else {}
+        side = "right" if values.dtype.kind in "iuf" else "left"
+        columns.append((plain(name), cells, {"justify": side, "no_wrap": True}))
+    return columns
 
 
 def _width(columns):
     """Return the characters that columns take up."""
-    from rich.cells import cell_len
-
     return sum(
-        max(map(cell_len, [plain(name), *cells])) + PADDING
-        for name, cells in columns.items()
+        max(map(cell_len, [name, *map(str, cells)])) + PADDING
+        for name, cells, _ in columns
     )

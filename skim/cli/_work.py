@@ -1,45 +1,49 @@
-"""The steps of the commands."""
-
-import sys
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+"""The steps of the commands, and what there is to say about a table."""
 
 import numpy as np
 import pandas as pd
 
 import skim
-from skim._model._threshold import APART, CERTAIN, stands_apart
-from skim.cli._files import naming, whole_file
-from skim.cli._reporter import counted
-from skim.cli._results import as_text
+from skim.cli._labels import find_labels, summary
+from skim.cli._outputs import Outputs
+from skim.cli._results import Results, as_text
+from skim.datasets import load_breast_cancer_outliers
+from skim.report._summary import counted, verdict
 from skim.tables import read_table
 from skim.tables._drift import compare, summarise
 from skim.tables._duplicates import find_duplicates
+from skim.tables._encoder import position_of
 
 N_EXAMPLES = 3  # of values, rows and differences
-N_LISTED = 10  # entries on a terminal
 
 
-def new_model(*, contamination, seed, jobs=None, has_labels=False, **columns):
-    """Return an unfitted detector for tables."""
-    table = skim.TableDetector(random_state=seed, n_jobs=jobs, **columns)
+def new_model(
+    contamination=None,
+    seed=0,
+    by=None,
+    drop=None,
+    categorical=None,
+    dates="auto",
+    *,
+    has_labels=False,
+):
+    """Return an unfitted detector for tables, which can learn labels if it has any."""
+    threshold = {"contamination": "auto" if contamination is None else contamination}
+    table = skim.TableDetector(
+        by=by,
+        drop=drop or (),
+        categorical=categorical or (),
+        dates=dates,
+        random_state=seed,
+    )
     if has_labels:
-        return skim.IMBoostDetector(
-            table, contamination=contamination, random_state=seed
-        )
-    return table.set_params(contamination=contamination)
+        return skim.IMBoostDetector(table, random_state=seed, **threshold)
+    return table.set_params(**threshold)
 
 
 def table_detector(model):
     """Return the fitted table detector of a model, which may have learned labels."""
     return model.detector_ if isinstance(model, skim.IMBoostDetector) else model
-
-
-def fit(model, table, reporter):
-    """Fit the model, and show the columns' treatment."""
-    with reporter.step(f"Fitting {type(model).__name__}"), reporter.warnings():
-        model.fit(table)
-    reporter.decisions(table_detector(model).encoder_.decisions_)
 
 
 def read(source, reporter, ids, *, min_rows=1, **options):
@@ -56,101 +60,48 @@ def read(source, reporter, ids, *, min_rows=1, **options):
     return table
 
 
-# Output ---------------------------------------------------------------------------
+def fit(model, table, reporter, jobs):
+    """Fit the model, and show the columns' treatment."""
+    is_plain = isinstance(model, skim.TableDetector)
+    (model if is_plain else model.detector).set_params(n_jobs=jobs)
+    with reporter.step(f"Fitting {type(model).__name__}"), reporter.warnings():
+        model.fit(table)
+    reporter.decisions(table_detector(model).encoder_.decisions_)
 
 
-class Outputs:
-    """Where the results go: files, standard output and a list on the terminal."""
-
-    def __init__(self, output, reporter, *, save=None, report=None, top=None):
-        is_terminal = sys.stdout.isatty()
-        self.path = None if output in (None, "-") else Path(output)
-        self.save = save
-        self.report = report
-        self.reporter = reporter
-        self.is_file = output is not None or not is_terminal
-        is_silent = output == "-" or (output and reporter.console.quiet)
-        self.n_listed = (top or N_LISTED) if is_terminal and not is_silent else 0
-
-    @contextmanager
-    def opened(self):
-        """Check that files can be written, and put them in place on success."""
-        if self.save:
-            from skim.cli._model_file import import_skops
-
-            import_skops()
-        if self.report:
-            import_report()
-        with ExitStack() as stack:
-            # Files appear in reverse order, standard output last.
-            if self.is_file:
-                self._draft = stack.enter_context(whole_file(self.path))
-            if self.save:
-                self._save_draft = stack.enter_context(whole_file(self.save))
-            if self.report:
-                self._report_draft = stack.enter_context(whole_file(self.report))
-            yield
-
-    def write(self, results):
-        """Write losses, labels and reasons."""
-        if self.is_file:
-            as_parquet = str(self.path).lower().endswith(".parquet")
-            with self.reporter.step("Finding reasons"), naming(self.path):
-                results.write(self._draft, as_parquet=as_parquet)
-
-    def write_others(self, results, *, ids=(), source):
-        """Write the model and the report, if they are wanted."""
-        if self.save:
-            from skim.cli._model_file import save_model
-
-            with naming(self.save):
-                save_model(results.detector, self._save_draft, ids=ids)
-        if self.report:
-            with naming(self.report):
-                make_report(results, self._report_draft, self.reporter, source)
-
-    def end(self, results):
-        """List the strangest rows, and say what was written."""
-        if self.n_listed:
-            from skim.cli._screen import print_rows
-
-            has_groups = print_rows(results, results.explained, self.n_listed)
-            if has_groups and self.path is None:
-                self.reporter.say(
-                    "Rows with the same cause are one entry; --output has them all."
-                )
-        for path in (self.path, self.save, self.report):
-            if path is not None:
-                self.reporter.say(f"Wrote {path}")
+def learn(model, table, reporter, path, *, ids, source):
+    """Fit the model to the labels in a file as well, and say how many there are."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist; skim review makes it.")
+    found = found_ids(model)
+    labels = find_labels(path, table, found, ids=ids, source=source).values
+    if np.isnan(labels).all():
+        raise ValueError(f"{path} has no labels; answer some with skim review.")
+    reporter.say(f"{summary(labels)} in {path}, all of rows in the table")
+    with reporter.step("Learning the labels"):
+        model.fit(table, labels=labels)
 
 
-def import_report():
-    """Return ``skim.report.write_report``, or raise if a package is missing."""
-    try:
-        import jinja2  # noqa: F401
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "A report needs jinja2 and matplotlib: pip install 'skim-od[report]'"
-        ) from error
-    from skim.report import write_report
-
-    return write_report
-
-
-def make_report(results, draft, reporter, source):
-    """Write the HTML report."""
-    _, *names = results.names(range(len(results.table))).values()
-    ids = [" / ".join(row) for row in zip(*names, strict=True)] or None
-    name = "standard input" if source == "-" else Path(source).name
-    with reporter.step("Writing the report"):
-        import_report()(
-            *(results.detector, results.table, draft),
-            source=name,
-            ids=ids,
-            row_numbers=results.numbers,
-            scores=-results.losses,
+def demo(report):
+    """Find the outliers in a table whose labels are known, and write a report."""
+    table, known = load_breast_cancer_outliers(return_X_y=True, as_frame=True)
+    is_known = np.asarray(known) == 1
+    outputs = Outputs(None, quiet=False, has_table=False, report=report)
+    reporter = outputs.reporter
+    with outputs.opened():
+        reporter.say(f"Breast cancer: {len(table):,} rows, {table.shape[1]} columns")
+        model = new_model()
+        with reporter.step("Fitting TableDetector"):
+            model.fit(table)
+        ids = pd.DataFrame({"known": np.where(is_known, "outlier", "inlier")})
+        results = Results(model, table, ids, scores=model.training_scores_)
+        outputs.write(results)
+        reporter.say(verdict(model, results.losses, is_training=True))
+        n_found = (results.is_outlier & is_known).sum()
+        reporter.say(
+            f"Of the {is_known.sum()} known outliers, {n_found} are among them."
         )
+        outputs.write_others(results, source="breast cancer")
 
 
 # Columns --------------------------------------------------------------------------
@@ -159,12 +110,7 @@ def make_report(results, draft, reporter, source):
 def check_ids(table, ids):
     """Raise if --id names columns that the table does not have."""
     for name in ids:
-        if name not in table:
-            known = ", ".join(map(str, table.columns[:10]))
-            more = ", ..." * (table.shape[1] > 10)
-            raise ValueError(
-                f"--id names an unknown column {name!r}; the columns are {known}{more}."
-            )
+        position_of(name, table.columns.tolist(), "--id")
 
 
 def found_ids(model):
@@ -210,10 +156,10 @@ def _columns(names):
 # What there is to say -------------------------------------------------------------
 
 
-def note_unseen_values(table, model, reporter):
-    """Say which values and groups the training data did not have, by column."""
+def unseen_values(table, model):
+    """Return sentences on values and groups that the training data did not have."""
     detector = table_detector(model)
-    encoder = detector.encoder_
+    encoder, by = detector.encoder_, detector.by
     treatments = {d.column: d.treatment for d in encoder.decisions_}
     unseen = encoder.unseen_values(table.reset_index(drop=True))
     for column, cells in unseen.groupby("column", sort=False):
@@ -223,99 +169,55 @@ def note_unseen_values(table, model, reporter):
         else:
             what = "values that the training data did not have"
             what += ", which have no influence" * (kind == "dropped")
-        _note_values(reporter, f"Column {column!r} has {what}", cells)
-    if detector.by is not None:
-        known = detector.training_summary_[detector.by].levels
-        groups = summarise(encoder, table, detector.by)[detector.by].levels
-        new = [group for group in groups if group not in known]
-        if new:
-            rows = np.flatnonzero(table[detector.by].astype(str).isin(new))
-            cells = pd.DataFrame({"row": rows, "value": table[detector.by].iloc[rows]})
-            what = f"new groups in {detector.by!r}, judged by the whole table"
-            _note_values(reporter, f"There are {what}", cells)
+        yield f"Column {column!r} has {what}: {_examples(cells)}."
+    if by is not None:
+        groups = summarise(encoder, table, by)[by].levels
+        new = groups.keys() - detector.training_summary_[by].levels
+        rows = np.flatnonzero(table[by].astype(str).isin(new))
+        if len(rows):
+            cells = pd.DataFrame({"row": rows, "value": table[by].iloc[rows]})
+            what = f"new groups in {by!r}, judged by the whole table"
+            yield f"There are {what}: {_examples(cells)}."
 
 
-def _note_values(reporter, what, cells):
+def _examples(cells):
     examples = cells.drop_duplicates("value")[:N_EXAMPLES]
     named = ", ".join(
         f"{as_text(value)!r} (row {row + 1:,})"
         for row, value in zip(examples["row"], examples["value"], strict=True)
     )
-    rest = f", in {len(cells):,} rows" if len(cells) > len(examples) else ""
-    reporter.note(f"{what}: {named}{rest}.")
+    return named + f", in {len(cells):,} rows" * (len(cells) > len(examples))
 
 
-def duplicates_of(results):
+def duplicates(results):
     """Return sentences on rows that repeat another one, which they name."""
     ids = results.ids.columns
     others = results.table.drop(columns=ids, errors="ignore")
     found = find_duplicates(results.ids.join(others), ids)
     for (kind, column), own in found.groupby(["kind", "column"], dropna=False):
-        pairs = zip(own["row"], own["other"], strict=True)
+        pairs = own[["row", "other"]][:N_EXAMPLES].to_numpy()
         named = ", ".join(
-            f"{results.numbers[row]} and {results.numbers[other]}"
-            for row, other in list(pairs)[:N_EXAMPLES]
+            " and ".join(map(str, results.numbers[pair])) for pair in pairs
         )
-        more = ", …" if len(own) > N_EXAMPLES else ""
-        n_rows = counted(len(own), "row")
-        verb = "has" if len(own) == 1 else "have"
+        named += ", …" * (len(own) > N_EXAMPLES)
+        has, repeats = ("has", "repeats") if len(own) == 1 else ("have", "repeat")
         if kind == "identifier":
-            what = f"{n_rows} {verb} the {column} of another"
+            what = f"{has} the {column} of another"
         else:
-            but = "" if pd.isna(column) else f" but for {column}"
-            what = f"{n_rows} {'repeats' if len(own) == 1 else 'repeat'} another{but}"
-        yield f"{what}: rows {named}{more}."
+            what = f"{repeats} another"
+            what += "" if pd.isna(column) else f" but for {column}"
+        yield f"{counted(len(own), 'row')} {what}: rows {named}."
 
 
-def drift_of(model, table):
+def drift(model, table):
     """Return a sentence on how a table, as a whole, differs from the training data."""
     detector = table_detector(model)
-    before = detector.training_summary_
-    after = summarise(detector.encoder_, table, detector.by)
-    differences = compare(before, after, detector.encoder_.describe)
+    encoder = detector.encoder_
+    after = summarise(encoder, table, detector.by)
+    differences = compare(detector.training_summary_, after, encoder.describe)
     if not differences:
         return "No column differs from the training data beyond chance."
-    more = f"; and {len(differences) - N_EXAMPLES:,} more" * (
-        len(differences) > N_EXAMPLES
-    )
     named = "; ".join(differences[:N_EXAMPLES])
-    return f"The table differs from the training data (in brackets): {named}{more}."
-
-
-def verdict(results, *, is_training):
-    """Return a sentence on the number of outliers, and what it rests on."""
-    detector, n_rows = results.detector, len(results.losses)
-    n_outliers = int(results.is_outlier.sum())
-    verb = "is an outlier" if n_outliers == 1 else "are outliers"
-    share = f"{n_outliers:,} of {n_rows:,} rows ({n_outliers / n_rows:.1%}) {verb}"
-    scores = detector.training_scores_
-    if not is_training:
-        before = np.mean(scores < detector.offset_)
-        return f"{share} by the threshold of the training data ({before:.1%} of them)."
-    if detector.contamination == 0:
-        return f"{share}, beyond what about 1% of new rows like these exceed."
-    if detector.contamination != "auto":
-        return f"{share}, as set by --contamination."
-    if len(getattr(detector, "label_rows_", ())):
-        return f"{share}, judged with the labels."
-    if not n_outliers:
-        return f"{share}: no loss is far from the others."
-    if stands_apart(scores, detector.offset_):
-        return f"{share}: the gap to the others is over {APART:g} times the usual."
-    n_extreme = min(_n_extreme(results.losses), n_outliers)
-    rest = n_outliers - n_extreme
-    far = f"more than {CERTAIN:g} interquartile ranges above the median loss"
-    if not rest:
-        return f"{share}, {far}."
-    some, others = "", "it" if n_outliers == 1 else "them"
-    if n_extreme:
-        some, others = f", {n_extreme:,} of them {far}", f"the other {rest:,}"
-    return (
-        f"{share}{some}; no gap sets {others} apart, so their number is a convention."
-    )
-
-
-def _n_extreme(losses):
-    """Count the losses that are outliers whatever the others are."""
-    lower, median, upper = np.quantile(losses / 4, [0.25, 0.5, 0.75])
-    return int((losses / 4 > median + CERTAIN * (upper - lower)).sum())
+    if len(differences) > N_EXAMPLES:
+        named += f"; and {len(differences) - N_EXAMPLES:,} more"
+    return f"The table differs from the training data (in brackets): {named}."

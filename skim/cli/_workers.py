@@ -6,44 +6,17 @@ from contextlib import contextmanager
 from joblib import effective_n_jobs
 
 
-class Workers:
-    """Threads, or the workers of a cluster.
-
-    At most `n_ahead` calls are under way, which limits the memory taken by batches.
-    `share` returns what stands for a large argument of many calls.
-    """
-
-    def __init__(self, executor, n_ahead, share=lambda value: value):
-        self.executor = executor
-        self.n_ahead = n_ahead
-        self.share = share
-
-    def results(self, function, calls):
-        """Yield the results of calls, given as tuples of arguments, as they come."""
-        calls, pending = iter(calls), set()
-        try:
-            while True:
-                call = next(calls, None)
-                if call is not None:
-                    pending.add(self.executor.submit(function, *call))
-                    if len(pending) < self.n_ahead:
-                        continue
-                if not pending:
-                    return
-                done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
-        finally:
-            for future in pending:
-                future.cancel()
-
-
 @contextmanager
 def workers_of(scheduler, jobs):
-    """Yield the workers of the Dask scheduler at an address, or else threads."""
+    """Yield an executor, how many calls it can have under way, and how to share.
+
+    The executor has `jobs` threads, or the workers of the Dask scheduler at an address.
+    Sharing a value returns what stands for it in many calls.
+    """
     if scheduler is None:
         n_jobs = effective_n_jobs(jobs)
         with ThreadPoolExecutor(n_jobs) as executor:
-            yield Workers(executor, n_jobs + 1)
+            yield executor, n_jobs + 1, _same
         return
     try:
         import dask
@@ -71,9 +44,27 @@ def workers_of(scheduler, jobs):
             )
         with client.get_executor() as executor:
             # Sent to each worker once, and again to those that replace a lost one.
-            yield Workers(
-                executor, 2 * n_cores, lambda value: client.submit(_same, value)
-            )
+            yield executor, 2 * n_cores, lambda value: client.submit(_same, value)
+
+
+def results_of(executor, n_ahead, function, calls):
+    """Yield the results of calls, given as tuples of arguments, as they come.
+
+    At most `n_ahead` are under way, which limits the memory taken by batches.
+    """
+    pending = set()
+    try:
+        for call in calls:
+            pending.add(executor.submit(function, *call))
+            if len(pending) >= n_ahead:
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        while pending:
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)
+    finally:
+        for future in pending:
+            future.cancel()
 
 
 def _same(value):

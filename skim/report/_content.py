@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skim._model._reasons import Reason, RowReasons, deciding_labels
-from skim._model._threshold import probability, stands_apart
+from skim._model._threshold import probability
 from skim._utils import import_pandas
 from skim.report import _charts
-from skim.tables import list_causes
+from skim.report._summary import agreement, verdict
+from skim.tables._causes import list_causes, row_reasons
 
 MAX_EXPLAINED = 2_000  # flagged rows whose causes are listed
 MAX_CAUSES = 100
@@ -27,13 +27,16 @@ def content(detector, rows, n_rows):
     n_flagged = int(is_flagged.sum())
     n_caused = min(n_flagged, MAX_EXPLAINED)
     strangest = np.argsort(rows.scores, kind="stable")[: max(n_rows, n_caused)]
-    found = _reasons(detector, rows.take(strangest))
-    reasons: list[list[Reason]] = [[] for _ in strangest]
-    for line in found.itertuples():
-        reason = Reason(line.kind, line.column, line.value, line.expected)
-        reasons[line.row].append(reason)
+    chosen = rows.take(strangest)
+    found = _reasons(detector, chosen)
+    reasons = row_reasons(detector, chosen, rows.scores[strangest], found)
     causes = list_causes(found[found["row"] < n_caused])
-    labels = _labels(detector, rows.scores)
+    trained = detector.training_scores_
+    is_training = len(trained) == len(rows.scores)
+    is_training = is_training and np.allclose(rows.scores, trained, rtol=1e-5)
+    labels = getattr(detector, "labels_", None) if is_training else None
+    if labels is not None and np.isnan(labels).all():
+        labels = None
     threshold = float(-detector.offset_)
     histogram, n_beyond = _charts.histogram(-rows.scores, is_flagged, threshold)
     parts = list(_parts(detector))
@@ -45,17 +48,17 @@ def content(detector, rows, n_rows):
         "n_rows": len(rows.scores),
         "n_columns": len(rows.names),
         "n_flagged": n_flagged,
-        "n_training": len(detector.training_scores_),
+        "n_training": len(trained),
         "threshold": threshold,
-        "threshold_basis": _threshold_basis(detector),
-        "agreement": _agreement(labels, is_flagged),
+        "verdict": verdict(detector, -rows.scores, is_training=is_training),
+        "agreement": "" if labels is None else agreement(labels, is_flagged),
         "causes": [
             {
                 "cause": cause.cause,
                 "n_rows": cause.n_rows,
                 "rows": [
                     rows.name(strangest[k])
-                    | {"is_described": k < n_rows, "why": str(reasons[k][0])}
+                    | {"is_described": k < n_rows, "why": str(reasons[k].cells[0])}
                     for k in cause.rows[:MAX_ROWS]
                 ],
             }
@@ -175,17 +178,12 @@ class Rows(NamedTuple):
 def _described(detector, rows, top, reasons, is_flagged, labels):
     """Describe the strangest rows, and list their cells."""
     scores = rows.scores[top]
-    likes = deciding_labels(
-        detector, rows.take(top), -scores, lambda row: f"training row {row + 1:,}"
-    )
     chances = probability(scores, detector.offset_, detector.training_scores_)
     names = rows.names[:MAX_CELLS]
     cells = [rows.frame.iloc[top, j].map(cell_text).array for j in range(len(names))]
     described = []
     for k, row in enumerate(top):
-        # A row that is not flagged hardly is an unusual combination.
-        told = [r for r in reasons[k] if is_flagged[row] or r.kind != "combination"]
-        blamed = {reason.column for reason in told}
+        blamed = {reason.column for reason in reasons[k].cells}
         described.append(
             rows.name(row)
             | {
@@ -193,7 +191,7 @@ def _described(detector, rows, top, reasons, is_flagged, labels):
                 "probability": chances[k],
                 "is_flagged": is_flagged[row],
                 "label": "" if labels is None else LABELS.get(labels[row], ""),
-                "reasons": RowReasons(told, likes[k]),
+                "reasons": reasons[k],
                 "cells": [
                     {"column": name, "value": own[k], "is_blamed": name in blamed}
                     for name, own in zip(names, cells, strict=True)
@@ -231,45 +229,6 @@ def _interval(low, high):
         return f"{low:.6g} to {high:.6g}"
     decimals = max(1 - math.floor(math.log10(width)), 0)
     return f"{low:.{decimals}f} to {high:.{decimals}f}"
-
-
-# The threshold and the labels -----------------------------------------------------
-
-
-def _threshold_basis(detector):
-    """Say how the threshold was set."""
-    scores, offset = detector.training_scores_, detector.offset_
-    if detector.contamination == 0:
-        return "It was set so that about 1% of new clean rows exceed it."
-    share = f"{np.mean(scores < offset):.1%} of the training rows"
-    if detector.contamination != "auto":
-        setting = f"contamination={detector.contamination:g}"
-        return f"It was set by {setting}: {share} exceed it."
-    if len(getattr(detector, "label_rows_", ())):
-        return f"It was set with the help of the labels: {share} exceed it."
-    if stands_apart(scores, offset):
-        return f"It lies in a gap of the losses, which sets {share} apart."
-    return (
-        f"It was set where the losses thin out: {share} exceed it, but no gap sets "
-        "them apart."
-    )
-
-
-def _labels(detector, scores):
-    """Return the labels of the rows, NaN for unknown ones; None without any."""
-    labels, trained = getattr(detector, "labels_", None), detector.training_scores_
-    if labels is None or np.isnan(labels).all() or len(labels) != len(scores):
-        return None
-    return labels if np.allclose(scores, trained, rtol=1e-5) else None
-
-
-def _agreement(labels, is_flagged):
-    """Say how many of the labels the threshold agrees with."""
-    if labels is None:
-        return ""
-    known = ~np.isnan(labels)
-    n_labels, n_agreed = known.sum(), (labels[known] == is_flagged[known]).sum()
-    return f"The threshold agrees with {n_agreed:,} of {n_labels:,} labels."
 
 
 def _columns(table, rows):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 import skim
-from skim._utils import replacing
+from skim._utils import naming, replacing
 from skim.report._content import Rows, content, shorten, visible
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def write_report(
     ...     print(page.name, "Outliers in wine" in page.read_text(encoding="utf-8"))
     wine.html True
     """
-    environment = _environment()
+    pages = environment()
     if not hasattr(detector, "reasons") or not hasattr(detector, "score_samples"):
         raise TypeError(
             "write_report needs a fitted detector of skim, such as TableDetector, not "
@@ -99,20 +99,18 @@ def write_report(
         raise ValueError(
             f"n_rows must be an integer from 1 to {MAX_ROWS}, not {n_rows!r}."
         )
-    path = _check_path(path)
-    rows = Rows.of(detector, X, ids=ids, numbers=row_numbers, scores=scores)
-    page = environment.get_template("report.html").render(
-        content(detector, rows, n_rows), source=source, version=skim.__version__
-    )
-    try:
-        with replacing(path) as draft:
+    with replacing(path) as draft:
+        rows = Rows.of(detector, X, ids=ids, numbers=row_numbers, scores=scores)
+        page = pages.get_template("report.html").render(
+            content(detector, rows, n_rows), source=source, version=skim.__version__
+        )
+        with naming(path):
             draft.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise OSError(f"{path} could not be written: {error.strerror}.") from error
-    return path
+    return Path(path)
 
 
-def _environment():
+def environment():
+    """Return what renders pages, or raise if a package is missing."""
     try:
         import matplotlib  # noqa: F401
         from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -126,7 +124,7 @@ def _environment():
         is_plain = isinstance(value, str) and not isinstance(value, Markup)
         return visible(value) if is_plain else value
 
-    environment = Environment(
+    pages = Environment(
         loader=PackageLoader("skim.report", "templates"),
         autoescape=True,
         finalize=shown,
@@ -134,22 +132,11 @@ def _environment():
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {
+    pages.filters |= {
         "count": lambda n: f"{n:,}",
         "number": lambda value: f"{value:.5g}",
         "probability": lambda value: f"{min(max(value, 0.001), 0.999):.1%}",
         "rows": lambda n: "1 row" if n == 1 else f"{n:,} rows",
-        "share": lambda share: f"{share:.1%}",
         "shorten": shorten,
     }
-    return environment
-
-
-def _check_path(path):
-    """Raise early if the file cannot be written."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"The folder {path.parent} does not exist; create it.")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
-    return path
+    return pages

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
+from skim._model._reasons import Reason, RowReasons, deciding_labels
+
 WORDS = {
     "sign": "{column}: the sign of {value}",
     "code": "{column} {value}, a code for a missing value",
@@ -55,3 +59,33 @@ def _cause(line):
         bound = f"{above} {high or low}" if line.kind == "high" else f"{below} {low}"
         return f"{line.column} {bound}"
     return WORDS[line.kind].format(**line._asdict())
+
+
+def row_reasons(detector, X, scores, reasons):
+    """Return why rows are strange, one RowReasons for each.
+
+    Parameters
+    ----------
+    detector : detector
+        Fitted; it may have learned labels.
+    X : DataFrame or array-like of shape (n_rows, n_columns)
+    scores : ndarray of shape (n_rows,)
+    reasons : DataFrame
+        From ``detector.reasons``, with the rows numbered from 0.
+    """
+    is_outlier = scores < detector.offset_
+    # A row that is not flagged is hardly an unusual combination.
+    is_said = reasons["kind"] != "combination"
+    is_said |= is_outlier[reasons["row"].to_numpy(np.intp)]
+    reasons = reasons[is_said]
+    cells: list[list[Reason]] = [[] for _ in scores]
+    for line in reasons.itertuples():
+        cells[line.row].append(
+            Reason(line.kind, line.column, line.value, line.expected)
+        )
+    causes = [""] * len(scores)
+    for cause in list_causes(reasons).itertuples():
+        for row in cause.rows:
+            causes[row] = cause.cause
+    likes = deciding_labels(detector, X, scores)
+    return list(map(RowReasons, cells, likes, causes))

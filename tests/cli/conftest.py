@@ -49,9 +49,9 @@ def quick():
     """Make the fits of commands short."""
     new_model = _work.new_model
 
-    def quick_model(**parameters):
-        model = new_model(**parameters)
-        table = model.detector if parameters.get("has_labels") else model
+    def quick_model(*options, has_labels=False):
+        model = new_model(*options, has_labels=has_labels)
+        table = model.detector if has_labels else model
         table.set_params(detector=quick_detector())
         return model
 

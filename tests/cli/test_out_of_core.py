@@ -26,9 +26,9 @@ def quick():
     """Small networks, and batches of 50 rows."""
     new_model = _work.new_model
 
-    def quick_model(**parameters):
+    def quick_model(*options, **others):
         small = skim.IMAutoencoderDetector(epochs=5)
-        return new_model(**parameters).set_params(detector=small)
+        return new_model(*options, **others).set_params(detector=small)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_work, "new_model", quick_model)
@@ -265,14 +265,14 @@ def test_a_scheduler_that_is_not_there_leaves_no_folder(finished, tmp_path):
 @pytest.mark.parametrize("name", ["part-00002.parquet", "_summary.json"])
 def test_a_full_disk_names_the_file(again, tmp_path, monkeypatch, name):
     (tmp_path / "found" / "part-00002.parquet").unlink()
-    real = Path.write_bytes if name.startswith("part") else Path.write_text
+    write = Path.write_bytes
 
-    def full(self, *args, **kwargs):
+    def full(self, data):
         if self.name.startswith(f".{name.split('.')[0]}"):
             raise OSError(errno.ENOSPC, "No space left on device")
-        return real(self, *args, **kwargs)
+        return write(self, data)
 
-    monkeypatch.setattr(Path, real.__name__, full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     assert_refused(again("--quiet"), f"found/{name} cannot be written: No space left")
 
 
@@ -286,8 +286,8 @@ def test_no_more_batches_are_under_way_than_allowed():
             most = max(most, len(under_way))
             yield (i,)
 
-    with _workers.workers_of(None, 2) as workers:
-        for number in workers.results(abs, calls()):
+    with _workers.workers_of(None, 2) as (executor, n_ahead, _):
+        for number in _workers.results_of(executor, n_ahead, abs, calls()):
             under_way.discard(number)
     assert not under_way
-    assert most <= workers.n_ahead + 1
+    assert most <= n_ahead + 1

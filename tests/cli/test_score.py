@@ -116,16 +116,12 @@ def relabelled(path, target, **label):
     return target
 
 
-def test_another_version_is_refused_or_reported(folder, tmp_path):
+def test_another_version_is_refused(folder, tmp_path):
     table, path = folder / "orders.csv", tmp_path / "m.skops"
     relabelled(folder / "model.skops", path, skim="9.8.7\x1b[2J")
     result = run("score", table, "--model", path)
     assert_refused(result, "saved with skim 9.8.7", f"this is skim {skim.__version__}")
     assert "\x1b" not in result.stderr
-    relabelled(folder / "model.skops", path, **{"scikit-learn": "0.1"})
-    result = run("score", table, "--model", path)
-    assert result.exit_code == 0
-    assert "saved with scikit-learn 0.1" in result.stderr
 
 
 def test_files_that_are_not_models_are_refused(folder, tmp_path):
@@ -165,21 +161,26 @@ def test_damaged_models_are_refused(folder, tmp_path):
     assert_refused(result, "is damaged")
 
 
-@pytest.mark.parametrize("is_stored", [False, True], ids=["zeros", "header"])
-def test_arrays_larger_than_the_file_are_not_unpacked(folder, tmp_path, is_stored):
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        (zipfile.ZIP_DEFLATED, "claims more data than it holds"),
+        (zipfile.ZIP_STORED, "is damaged"),
+    ],
+    ids=["zeros", "header"],
+)
+def test_arrays_larger_than_the_file_are_not_unpacked(folder, tmp_path, method, words):
     path, values = tmp_path / "m.skops", io.BytesIO()
     np.save(values, np.zeros(2_000_000))
     zeros = values.getvalue()
-    if is_stored:
+    if method == zipfile.ZIP_STORED:
         zeros = zeros[:200].replace(b"(2000000,)", b"(4000000000,)")
-    method = zipfile.ZIP_STORED if is_stored else zipfile.ZIP_DEFLATED
     model = zipfile.ZipFile(folder / "model.skops")
     with model as source, zipfile.ZipFile(path, "w", method) as sink:
         first = next(name for name in source.namelist() if name.endswith(".npy"))
         for name in source.namelist():
             sink.writestr(name, zeros if name == first else source.read(name))
-    result = run("score", folder / "orders.csv", "--model", path)
-    assert_refused(result, "claims more data than it holds")
+    assert_refused(run("score", folder / "orders.csv", "--model", path), words)
 
 
 def test_models_with_labels_and_wide_ones_are_saved_and_loaded(orders, tmp_path):
@@ -193,7 +194,7 @@ def test_models_with_labels_and_wide_ones_are_saved_and_loaded(orders, tmp_path)
         (TableDetector(quick_detector(), random_state=0).fit(wide), wide),
     ]:
         save_model(model, tmp_path / "m.skops", ids=["a"])
-        loaded, ids, warning = load_model(tmp_path / "m.skops")
-        assert (ids, warning) == (["a"], None)
+        loaded, ids = load_model(tmp_path / "m.skops")
+        assert ids == ["a"]
         expected = model.score_samples(table)
         np.testing.assert_array_equal(loaded.score_samples(table), expected)

@@ -1,19 +1,26 @@
-"""What is shown on a terminal."""
+"""What is shown on a terminal, and reviews on one."""
 
 import os
 import re
+import select
+import subprocess
+import sys
 from contextlib import redirect_stdout, suppress
 from threading import Thread
 
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
+from skim.cli import _review
 from skim.cli._app import app
 
 pty = pytest.importorskip("pty", reason="terminals of Unix")
+termios = pytest.importorskip("termios")
 
 STYLES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+PROMPT = "(q)uit: "
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +70,13 @@ def read_all(terminal, parts):
             parts.append(part)
 
 
+def stations(shown):
+    return re.findall(r"^ *\d+  (station \d+)", shown, flags=re.MULTILINE)
+
+
+# Lists ---------------------------------------------------------------------------
+
+
 def test_the_strangest_rows_are_shown_with_their_cells_marked(on_terminal, table):
     raw, messages = on_terminal("detect", table)
     shown = STYLES.sub("", raw)
@@ -72,45 +86,35 @@ def test_the_strangest_rows_are_shown_with_their_cells_marked(on_terminal, table
     assert first.startswith(" 42  station 041")
     assert "\x1b[1;31m     1048*" in raw
     assert re.search(r"wind_speed 1048 \(expected [\d.]+ to [\d.]+\)", first)
-    assert len(re.findall(r"^ *\d+  station \d", shown, flags=re.MULTILINE)) == 10
+    assert len(stations(shown)) == 10
     assert max(map(len, shown.splitlines())) <= 120
     assert "are outliers" in messages or "is an outlier" in messages
 
 
-def test_control_characters_in_the_data_do_not_reach_the_terminal(
-    on_terminal, table, tmp_path
-):
-    path = tmp_path / "weather.csv"
-    path.write_text(table.read_text().replace("cloudy", "\x1b[2Jpink", 1))
-    raw, _ = on_terminal("detect", path)
-    assert "pink" in raw
-    assert "\x1b[2J" not in raw
-
-
 def test_only_reasons_are_shown_where_there_is_no_room(on_terminal, table):
-    raw, _ = on_terminal("detect", table, "--top", 3, columns=70)
-    shown = STYLES.sub("", raw)
+    shown = STYLES.sub("", on_terminal("detect", table, "--top", 3, columns=70)[0])
     header, first, *_ = shown.splitlines()
     assert header.split() == ["row", "station", "loss", "outlier", "reasons"]
     assert "wind_speed 1048" in first
     assert max(map(len, shown.splitlines())) <= 70
-    assert len(re.findall(r"^ *\d+  station \d", shown, flags=re.MULTILINE)) == 3
+    assert len(stations(shown)) == 3
 
 
 def test_a_file_holds_all_rows_and_the_terminal_the_strangest(
     on_terminal, table, tmp_path
 ):
-    path = tmp_path / "found.csv"
-    raw, messages = on_terminal("detect", table, "-o", path)
+    path, model = tmp_path / "found.csv", tmp_path / "model.skops"
+    raw, messages = on_terminal("detect", table, "-o", path, "--save", model)
     assert len(pd.read_csv(path)) == 300
     shown = STYLES.sub("", raw)
-    assert len(re.findall(r"^ *\d+  station \d", shown, flags=re.MULTILINE)) == 10
+    assert len(stations(shown)) == 10
     reasons = pd.read_csv(path, index_col="station")["reasons"]
-    flat = " ".join(shown.split())
-    assert reasons["station 041"] in flat
+    assert reasons["station 041"] in " ".join(shown.split())
     assert f"Wrote {path}" in messages
-    again, messages = on_terminal("detect", table, "-o", path, "--quiet")
-    assert again == messages == ""
+    raw, messages = on_terminal("score", table, "--model", model, "--top", 1)
+    assert stations(STYLES.sub("", raw)) == ["station 041"]
+    assert "by the threshold of the training data" in messages
+    assert on_terminal("detect", table, "-o", path, "--quiet") == ("", "")
 
 
 def test_a_dash_writes_csv_even_to_a_terminal(on_terminal, table):
@@ -120,22 +124,128 @@ def test_a_dash_writes_csv_even_to_a_terminal(on_terminal, table):
     assert first.startswith('42,"station 041",')
 
 
-def test_new_rows_are_shown_as_well(on_terminal, table, tmp_path):
-    save = ["--save", tmp_path / "model.skops", "-o", os.devnull, "--quiet"]
-    on_terminal("detect", table, *save)
-    model = ["--model", tmp_path / "model.skops", "--top", 1]
-    raw, messages = on_terminal("score", table, *model)
-    assert "station 041" in raw
-    assert "1048*" in raw
-    assert "by the threshold of the training data" in messages
-
-
-def test_rows_with_the_same_cause_are_one_entry(on_terminal, table, tmp_path):
+def test_rows_with_the_same_cause_are_one_entry_and_nothing_is_raw(
+    on_terminal, table, tmp_path
+):
     weather = pd.read_csv(table)
     weather.loc[[3, 90, 150, 200, 210, 220], "sky"] = "clera"
+    weather.loc[5, "sky"] = "\x1b[2Jpink"
     weather.to_csv(tmp_path / "weather.csv", index=False)
     raw, messages = on_terminal("detect", tmp_path / "weather.csv", columns=200)
     (entry,) = re.findall(r"6 rows: (.*) \(rows ([\d, ]+), …\)", STYLES.sub("", raw))
     assert "clera" in entry[0]
     assert set(entry[1].split(", ")) < {"4", "91", "151", "201", "211", "221"}
     assert "Rows with the same cause are one entry; --output has them all." in messages
+    assert "pink" in raw
+    assert "\x1b[2J" not in raw
+
+
+# Reviews -------------------------------------------------------------------------
+
+
+class Session:
+    """A review in a terminal of 80 columns and 24 lines, in a process of its own."""
+
+    def __init__(self, folder):
+        self._ours, self.terminal = pty.openpty()
+        self._seen = self.shown = ""
+        size = {"COLUMNS": "80", "LINES": "24", "TERM": "xterm-256color"}
+        command = "review orders.csv --labels labels.csv --ask strangest"
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "skim", *command.split()],
+            **dict.fromkeys(["stdin", "stdout", "stderr"], self.terminal),
+            cwd=folder,
+            env=os.environ | size | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.terminal)
+        os.close(self._ours)
+
+    def wait_for(self, text):
+        """Return what appears up to a text."""
+        while text not in self._seen:
+            assert self._read(60), f"{text!r} did not appear in:\n{self.shown}"
+        before, _, self._seen = self._seen.partition(text)
+        return before
+
+    def _read(self, timeout):
+        if not select.select([self._ours], [], [], timeout)[0]:
+            return False
+        part = os.read(self._ours, 65536).decode(errors="replace")
+        part = STYLES.sub("", part).replace("\r\n", "\n")
+        self._seen += part
+        self.shown += part
+        return True
+
+    def answer(self, *keys):
+        """Press keys, each at the next prompt; return the orders asked about."""
+        orders = []
+        for key in keys:
+            question = self.wait_for(PROMPT)
+            orders += re.findall(r"^row \d+, order (.*)$", question, re.MULTILINE)
+            while termios.tcgetattr(self.terminal)[3] & termios.ICANON:
+                pass  # until the key is read
+            os.write(self._ours, key.encode())
+        return orders
+
+    def end(self):
+        """Wait for the end and return the exit code."""
+        while self.process.poll() is None:
+            self._read(0.05)
+        while self._read(0.05):
+            pass
+        return self.process.returncode
+
+
+def labels_in(folder):
+    table = pd.read_csv(folder / "labels.csv", dtype=str, keep_default_na=False)
+    return dict(zip(table["order"], table["label"], strict=True))
+
+
+def test_reviews_are_killed_continued_and_interrupted(tmp_path):
+    rng = np.random.default_rng(0)
+    orders = pd.DataFrame({"order": [f"A-{i:02d}" for i in range(60)]})
+    orders["price"] = rng.normal(50, 10, 60).round(2)
+    orders["weight"] = rng.normal(5, 1, 60).round(2)
+    orders.loc[30, "price"] = 900.0
+    orders.to_csv(tmp_path / "orders.csv", index=False)
+    with Session(tmp_path) as session:
+        first = session.answer("y", "n", "s", "u", "y", "n")
+        assert first[0] == "A-30"
+        assert re.search(r"\* +price +900 +\S+ to \S+", session.shown)
+        session.wait_for(PROMPT)
+        session.process.kill()
+        session.end()
+    answered = labels_in(tmp_path)
+    assert list(answered.values()) == ["1", "0", "1", "0"]
+    assert set(answered) <= set(first)
+    assert sorted(os.listdir(tmp_path)) == ["labels.csv", "orders.csv"]
+
+    with Session(tmp_path) as session:
+        before = termios.tcgetattr(session.terminal)
+        session.wait_for("Learning 4 labels (2 outliers, 2 inliers)")
+        second = session.answer("n", "Y", "u", "\x1b[A", "\x03")
+        assert session.end() == 130
+        assert not set(second) & set(answered)
+        assert "Answer with one of y, n, s, u and q." in session.shown
+        assert "Interrupted; all answers are in labels.csv." in session.shown
+        assert "Traceback" not in session.shown
+        shown = session.shown[session.shown.index("Question 1") :]
+        assert max(map(len, shown.splitlines())) <= 80
+        assert termios.tcgetattr(session.terminal) == before
+    assert list(labels_in(tmp_path).values()) == ["1", "0", "1", "0", "0"]
+
+
+def test_the_end_of_the_input_ends_a_review(monkeypatch):
+    def end():
+        raise EOFError
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(typer, "getchar", end)
+    assert _review.read_key() == ""

@@ -261,16 +261,16 @@ def test_the_label_named_is_one_that_changed_the_verdict(
     known = np.where(np.isin(labels, kinds), labels, np.nan)
     before = quick(contamination=contamination).fit(X)
     after = quick(contamination=contamination).fit(X, labels=known)
-    texts = deciding_labels(after, X, -after.training_scores_, str)
+    texts = deciding_labels(after, X, after.training_scores_)
     changed = before.predict(X) != after.predict(X)
     is_named = np.array([bool(text) for text in texts])
     assert_array_equal(is_named, changed & np.isin(after.predict(X) == -1, kinds))
     assert is_named.any()
     for row in np.flatnonzero(is_named):
         kind = "an outlier" if after.predict(X[[row]]) == -1 else "an inlier"
-        like, said = texts[row].removeprefix("like ").split(", ")
+        like, said = texts[row].removeprefix("like training row ").split(", ")
         assert said == f"labelled {kind}"
-        assert known[int(like)] == (kind == "an outlier")
+        assert known[int(like) - 1] == (kind == "an outlier")
 
 
 def test_labels_are_routed_through_a_pipeline(hidden, labels):
