@@ -42,6 +42,7 @@ from skim._utils import (
     own_random_state,
     refuse_text,
     to_frame,
+    unmasked,
 )
 
 if TYPE_CHECKING:
@@ -417,7 +418,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             names = np.array([f"x{j}" for j in range(n_features)])
-        with nets.compute():
+        with nets.compute(), np.errstate(over="ignore", invalid="ignore"):
             expectations = CellExpectations(scaler, scaler.cells(self.model_.sample))
             parts = [
                 cells_to_blame(
@@ -491,8 +492,7 @@ def _folds(views, n_rows, random_state):
 
 def _validated(estimator, X, *, reset=False, dtype=(np.float64, np.float32), **checks):
     """Return rows as numbers, NaN where missing."""
-    if isinstance(X, np.ma.MaskedArray):
-        X = np.ma.filled(X.astype(np.float64), np.nan)
+    X = unmasked(X)
     try:
         with np.errstate(invalid="ignore"):  # the sum of cells may overflow both ways
             return validate_data(

@@ -33,7 +33,7 @@ from skim._detectors._labels import (
 from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
 from skim._model._threshold import offset_of, threshold
 from skim._training._boosting import IMBoostSchedule
-from skim._utils import evenly_spaced, own_random_state
+from skim._utils import evenly_spaced, own_random_state, unmasked
 
 N_LISTED = 2000  # rows in doubt, of which questions are chosen
 BLOCK_ROWS = 2**14  # scored at once
@@ -151,6 +151,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
+    _stored = ("offset_", "detector_", "_label_model", "_losses", "_shortlist")
     training_rows_ = None  # labels number the rows, so all of them are scored
     detector_: Any
     _losses: NDArray[np.float64]
@@ -324,7 +325,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
         Nothing of a previous fit changes before all is done.
         """
-        X = X if hasattr(X, "shape") else np.asarray(X)
+        X = unmasked(X if hasattr(X, "shape") else np.asarray(X))
         in_training = self._labels_enter_training()
         detector = self._new_detector()
         fingerprint = None if in_training else _fingerprint(detector, X)

@@ -35,7 +35,8 @@ def check_writable(path):
     try:
         _check_writable(path, target, draft)
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink()
 
 
 @contextlib.contextmanager
@@ -46,7 +47,8 @@ def naming(path):
     except BrokenPipeError:
         raise
     except OSError as error:
-        name, reason = path or "Standard output", error.strerror or error
+        reason = getattr(error.__cause__ or error, "strerror", None) or error
+        name = path or "Standard output"
         raise OSError(f"{name} cannot be written: {reason}.") from error
 
 
@@ -56,7 +58,7 @@ def _passed_on(path):
     with tempfile.TemporaryDirectory(prefix="skim-") as folder:
         draft = Path(folder) / "draft"
         yield draft
-        with draft.open("rb") as source:
+        with naming(path), draft.open("rb") as source:
             if path is None:
                 shutil.copyfileobj(source, sys.stdout.buffer)
                 sys.stdout.buffer.flush()

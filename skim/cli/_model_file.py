@@ -108,7 +108,7 @@ def _check_sizes(path):
         members = archive.infolist()
         is_sound = sum(member.file_size for member in members) <= os.path.getsize(path)
         for member in members:
-            if is_sound and member.filename.endswith(".npy"):
+            if is_sound and member.filename not in ("schema.json", LABEL):
                 with archive.open(member) as file:
                     is_sound = _has_size(file, member.file_size)
     if not is_sound:

@@ -12,6 +12,7 @@ import typer
 
 from skim._utils import replacing
 from skim.cli import _work
+from skim.cli._files import naming
 from skim.cli._model_file import load_model, save_model
 from skim.cli._output_folder import OutputFolder
 from skim.cli._reporter import counted
@@ -122,7 +123,7 @@ class Run:
         _work.fit(model, rows.reset_index(drop=True), self.reporter)
         model.set_params(n_jobs=None)  # parts are scored at the same time
         self.folder.note(n_trained=len(rows), n_rows=n_rows)
-        with replacing(self.folder.model) as draft:
+        with naming(self.folder.model), replacing(self.folder.model) as draft:
             save_model(model, draft, ids=self.ids)
         return rows
 

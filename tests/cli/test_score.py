@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import zipfile
 
 import numpy as np
@@ -163,6 +164,14 @@ def test_damaged_models_are_refused(folder, tmp_path):
         sink.writestr("skim.json", label)
     result = run("score", folder / "orders.csv", "--model", path)
     assert_refused(result, "is damaged")
+
+
+def test_parts_that_no_model_has_are_not_unpacked(folder, tmp_path):
+    path = shutil.copy(folder / "model.skops", tmp_path / "m.skops")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("zeros.npz", b"compressed zeros, for all that one knows")
+    result = run("score", folder / "orders.csv", "--model", path)
+    assert_refused(result, "claims more data than it holds")
 
 
 @pytest.mark.parametrize("is_stored", [False, True], ids=["zeros", "header"])

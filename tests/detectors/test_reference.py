@@ -139,9 +139,7 @@ def test_scores_are_those_of_the_reference():
     found = current()
     assert list(found) == list(expected)
     for name in CASES:
-        assert_allclose(
-            found[name], expected[name], rtol=1e-4, atol=1e-6, err_msg=name
-        )
+        assert_allclose(found[name], expected[name], rtol=1e-4, atol=1e-6, err_msg=name)
 
 
 if __name__ == "__main__":
