@@ -4,7 +4,7 @@ import pickle
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 
 from skim import _nets as nets
 from skim._model._components import MAX_COMPONENTS, MIN_FEATURES, ComponentScaler
@@ -55,9 +55,11 @@ class VAEConfig(NetworkConfig):
 
     scaling : {"squash", "minmax"}, default="squash"
         How features are scaled. "squash" maps standardised values z to
-        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1]. With
-        "squash", a cell far from all others of its column adds its distance to the
-        loss, which squashing would hide.
+        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1].
+
+    far_loss : float, default=50.0
+        With "squash", a cell far from all others of its column adds its distance, in
+        reaches of the column's tail, times this to the loss; squashing would hide it.
 
     n_normal : int, default=0
         Number of additional members that see the features as normal scores, the
@@ -76,11 +78,13 @@ class VAEConfig(NetworkConfig):
     max_width: int = 128
     n_components: int | str | None = "auto"
     scaling: str = "squash"
+    far_loss: float = FAR_LOSS
     n_normal: int = 0
 
     def validate(self, n_features):
         """Raise if a parameter is out of its limits."""
         self.check("n_importance", Integral, 1)
+        self.check("far_loss", Real, 0)
         self.check("n_normal", Integral, 0)
         if self.n_normal and self.scaling != "squash":
             raise ValueError(f"n_normal={self.n_normal} needs scaling='squash'.")
@@ -95,9 +99,9 @@ class VAEConfig(NetworkConfig):
         if n_components == "auto":
             n_components = MAX_COMPONENTS if n_features >= MIN_FEATURES else None
         if n_components is None and self.n_normal:
-            return TwoViewScaler(far_loss=FAR_LOSS)
+            return TwoViewScaler(far_loss=self.far_loss)
         if n_components is None:
-            return InputScaler(self.scaling, far_loss=FAR_LOSS)
+            return InputScaler(self.scaling, far_loss=self.far_loss)
         return ComponentScaler(n_components, far_loss=FAR_LOSS)
 
     def views(self, scaler, n_estimators):

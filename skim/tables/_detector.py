@@ -186,7 +186,9 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             ids=self.ids,
             dates=self.dates,
         )
-        detector = ALTBIDetector(n_estimators=8, network=VAEConfig(n_normal=4))
+        # Far cells are judged beside the networks.
+        network = VAEConfig(n_normal=4, far_loss=0.0)
+        detector = ALTBIDetector(n_estimators=8, network=network)
         if self.detector is not None:
             detector = clone(self.detector)
         settings = {"random_state": self.random_state, "n_jobs": self.n_jobs}

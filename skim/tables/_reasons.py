@@ -44,7 +44,9 @@ def table_reasons(model, frame, n_reasons):
             found = told.cells(excess[i], judged.kinds[i], n_reasons)
         else:
             squares = next(compared)
-            found = told.context(squares) or [told.combination(squares)]
+            similar = model.neighbours.similar(squares)
+            found = told.context(similar) or told.context(similar, clearly=False)
+            found = found or [told.combination(squares)]
         found.sort(key=lambda reason: -reason[-1])
         found = [r for r in found if r[-1] >= MIN_SHARE * found[0][-1]]
         lines += [(row, *reason) for reason in found[:n_reasons]]
@@ -92,51 +94,60 @@ class Row:
             found.append((kind, *cell, self.expected(j, kind), float(excess[j])))
         return found
 
-    def context(self, squares):
-        """Return the cells that similar rows would not have."""
-        similar = self.model.neighbours.similar(squares)
+    def context(self, similar, clearly=True):
+        """Return the cells that similar rows would not have.
+
+        Parameters
+        ----------
+        similar : ndarray of int of shape (n_similar, p + q)
+            For each column, the rows that are similar in the others.
+        clearly : bool
+            Whether numbers must be far from those of similar rows, and these agree on
+            a level.
+        """
         found = []
         for j, name in enumerate(self.names):
             compare = self._number_in_context
             if j >= len(self.numbers):
                 compare = self._level_in_context
-            told = None if self.missing[j] else compare(j, similar[:, j])
+            told = None if self.missing[j] else compare(j, similar[:, j], clearly)
             if told is not None:
                 expected, surprise = told
                 found.append(("context", name, self.written(j), expected, surprise))
         return found
 
-    def _number_in_context(self, j, similar):
+    def _number_in_context(self, j, similar, clearly):
         values = self.model.neighbours.numbers[similar, j]
         values, value = values[np.isfinite(values)], self.numbers[j]
         if not len(values) or not np.isfinite(value):
             return None
         low, high = values.min(), values.max()
         outside = max(low - value, value - high)
-        least = 0.25 * self.model.neighbours.space.spread[j]
-        width = max((high - low) / 2, least)
-        if not outside > width / 2:
+        width = max((high - low) / 2, self.model.neighbours.space.spread[j] / 4)
+        if not outside > (width / 2 if clearly else 0):
             return None
         return self._range(j, low, high), float(outside / width)
 
-    def _level_in_context(self, j, similar):
+    def _level_in_context(self, j, similar, clearly):
         k = j - len(self.numbers)
         codes = self.model.neighbours.codes[similar, k]
         usual, counts = np.unique(codes[codes >= 0], return_counts=True)
-        if not len(usual):
+        if not len(usual) or self.codes[k] in usual:
             return None
-        share = counts.max() / len(codes)
-        if share < MOST_SIMILAR or self.codes[k] in codes:
+        if clearly and counts.max() < MOST_SIMILAR * len(codes):
             return None
-        level = list(self.model.levels.values())[k].names[usual[counts.argmax()]]
-        return shown(level), float(np.log(len(codes) + 1))
+        names = list(self.model.levels.values())[k].names
+        order = np.argsort(-counts, kind="stable")
+        expected = listed([names[code] for code in usual[order]])
+        return expected, float(np.log(len(codes) + 1))
 
     def combination(self, squares):
         """Name the columns in which the row differs most from those like it."""
         differences = self.model.neighbours.differences(squares)
         differences[self.missing] = 0
         order = np.argsort(-differences, kind="stable")[:N_COMBINED].tolist()
-        first = sorted(j for j in order if differences[j] > 0) or order[:1]
+        told = [j for j in order if differences[j] > 0]
+        first = sorted(told if len(told) > 1 else order)
         names = [self.names[j] for j in first]
         values = [self.written(j) for j in first]
         expected = "values that go together"
@@ -158,9 +169,7 @@ class Row:
                 return shown(cells.meaning(level))
             if kind == "conflict":
                 return self._ruled(name)
-            listed = [shown(name) for name in self._usual_levels(cells, level)]
-            more = ", …" if len(listed) > N_LEVELS else ""
-            return ", ".join(listed[:N_LEVELS]) + more
+            return listed(self._usual_levels(cells, level))
         cells = self.model.numbers[name]
         if kind == "unreadable":
             return "a date" if is_date else self._example(j, cells)
@@ -250,6 +259,12 @@ def shown(value):
     text = "".join(c if c.isprintable() else " " for c in text)
     text = text.removesuffix(" 00:00:00")
     return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
+
+
+def listed(levels):
+    """Name a few levels."""
+    more = ", …" if len(levels) > N_LEVELS else ""
+    return ", ".join(shown(level) for level in levels[:N_LEVELS]) + more
 
 
 def _joined(texts):

@@ -12,7 +12,9 @@ from skim._utils import Stored
 from skim.tables._cells import (
     KIND,
     KINDS,
+    MANY_TIMES,
     OUTER,
+    RARE_GAP,
     LevelCells,
     NumberCells,
     dependencies,
@@ -206,6 +208,8 @@ class TableModel(Stored):
         Date columns of which one comes before the other.
     rules : list of (str, str, ndarray, float)
         Columns of levels of which one determines the other.
+    marks : dict of str to frozenset of str
+        Text that many cells of a column of numbers have instead, such as "sold out".
     groups : Groups or None
     by : str or None
         The column of the groups.
@@ -225,6 +229,7 @@ class TableModel(Stored):
     dates: list
     orders: list
     rules: list
+    marks: dict
     groups: Groups | None
     by: str | None
     neighbours: Any
@@ -246,7 +251,6 @@ class TableModel(Stored):
         """Return the columns of a table as arrays."""
         parsed = self.encoder.parse(frame)
         numbers = np.empty((len(frame), len(self.numbers)))
-        missing = np.empty((len(frame), len(self.names)), dtype=bool)
         for j, name in enumerate(self.numbers):
             read = to_days if name in self.dates else to_numbers
             options = [ISO_DATES] if name in self.dates else []
@@ -257,10 +261,18 @@ class TableModel(Stored):
             for j, name in enumerate(self.numbers):
                 if name not in self.dates:
                     parsed[name] = numbers[:, j]
+        texts = [to_text(frame[name]) for name in self.levels]
+        features = self.encoder.transform(parsed)
+        return Columns(numbers, texts, self.missing(frame), features)
+
+    def missing(self, frame):
+        """Return which cells are missing, of shape (n, p + q)."""
+        missing = np.empty((len(frame), len(self.names)), dtype=bool)
         for j, name in enumerate(self.names):
             missing[:, j] = is_missing(frame[name])
-        texts = [to_text(frame[name]) for name in self.levels]
-        return Columns(numbers, texts, missing, self.encoder.transform(parsed))
+            if name in self.marks:
+                missing[:, j] |= to_text(frame[name]).isin(self.marks[name])
+        return missing
 
     def groups_of(self, frame):
         """Return the group of each row."""
@@ -351,6 +363,18 @@ def group_names(column):
     return to_text(column).fillna("").astype(object).reset_index(drop=True)
 
 
+def frequent_text(frame, columns, names):
+    """Find text that many cells of columns of numbers or dates have instead."""
+    found = {}
+    for j, name in enumerate(names):
+        is_text = np.isnan(columns.numbers[:, j]) & ~columns.missing[:, j]
+        counts = to_text(frame[name][is_text]).value_counts()
+        many = counts.index[counts >= max(MANY_TIMES, RARE_GAP * len(frame))]
+        if len(many):
+            found[name] = frozenset(many)
+    return found
+
+
 def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     """Fit a model to a table.
 
@@ -379,12 +403,14 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     levels = [name for name, how in treated.items() if how in ("category", "frequency")]
     model = TableModel(
         encoder, detector, dict.fromkeys(numeric), dict.fromkeys(levels), dates,
-        [], [], None, by, None, len(frame), (), is_clean,
+        [], [], {}, None, by, None, len(frame), (), is_clean,
     )  # fmt: skip
     if by is not None:
         plain = model.columns(frame).numbers
         model = replace(model, groups=Groups.of(plain, group_names(frame[by])))
     columns = model.columns(frame)
+    model = replace(model, marks=frequent_text(frame, columns, numeric))
+    columns = replace(columns, missing=model.missing(frame))
     detector.fit(columns.features)
     numbers = {
         name: NumberCells.of(
