@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from textwrap import indent
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -222,11 +222,13 @@ class Versioned:
     """
 
     _stored: tuple = ()
+    _get_param_names: Any
 
     def __getstate__(self):
         from skim import __version__
 
-        return super().__getstate__() | {"_skim_version": __version__}
+        estimator: Any = super()
+        return estimator.__getstate__() | {"_skim_version": __version__}
 
     def __setstate__(self, state):
         from sklearn.exceptions import InconsistentVersionWarning
@@ -250,11 +252,14 @@ class Versioned:
                 ),
                 stacklevel=2,
             )
-        super().__setstate__(state)
+        estimator: Any = super()
+        estimator.__setstate__(state)
 
 
 class Stored:
     """Base of dataclasses of a model, which are never loaded with other fields."""
+
+    __dataclass_fields__: ClassVar[dict]
 
     def __setstate__(self, state):
         if set(state) != {own.name for own in fields(self)}:

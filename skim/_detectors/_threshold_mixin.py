@@ -33,7 +33,7 @@ class ThresholdMixin(Versioned, OutlierMixin):
     Rows whose score is below `offset_` are outliers.
     """
 
-    _stored = ("offset_", "model_")
+    _stored: tuple = ("offset_", "model_")
     offset_: float
     training_scores_: NDArray[np.float64]
     held_out_scores_: NDArray[np.float64] | None = None
