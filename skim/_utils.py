@@ -6,11 +6,12 @@ import os
 import re
 import shutil
 import uuid
+import warnings
 from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from pathlib import Path
 from textwrap import indent
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -105,9 +106,20 @@ def to_frame(values, *, columns=None, index=None):
     return pd.DataFrame(values, columns=columns, index=index)
 
 
+def unmasked(X):
+    """Return an array with NaN in the masked cells, if it has any."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    dtype = np.float64 if X.dtype.kind in "biuf" else object
+    return np.ma.filled(X.astype(dtype), np.nan)
+
+
 def refuse_text(estimator, X, error):
-    """Raise an error that names the columns of a frame that are not numeric, if any."""
+    """Raise an error that names the text in a table, if there is any."""
+    name, advice = type(estimator).__name__, "use skim.TableDetector for such tables"
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        if "could not convert string" in str(error):
+            raise ValueError(f"{name} needs numbers: {error}; {advice}.") from error
         return
     names = [
         repr(name)
@@ -120,9 +132,9 @@ def refuse_text(estimator, X, error):
     if names:
         more = ", ..." if len(names) > 5 else ""
         raise ValueError(
-            f"{type(estimator).__name__} needs numbers, but these columns are not "
-            f"numeric: {', '.join(names[:5])}{more}; encode them first, for example "
-            "with make_pipeline(skim.tables.TableEncoder(), ...)."
+            f"{name} needs numbers, but these columns are not numeric: "
+            f"{', '.join(names[:5])}{more}; {advice}, or encode them first, for "
+            "example with make_pipeline(skim.tables.TableEncoder(), ...)."
         ) from error
 
 
@@ -149,7 +161,8 @@ def replacing(path):
                 shutil.copymode(target, draft)
             os.replace(draft, target)
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # of a read-only folder, or no such draft
+            draft.unlink()
 
 
 def new_draft(path):
@@ -177,7 +190,7 @@ def naming(path):
     except BrokenPipeError:
         raise
     except OSError as error:
-        reason = error.strerror or error
+        reason = getattr(error.__cause__ or error, "strerror", None) or error
         raise OSError(f"{path} cannot be written: {reason}.") from error
 
 
@@ -225,3 +238,59 @@ class Parameters:
             raise ValueError(
                 f"{name}={value!r} of {type(self).__name__} must be {what} {limits}."
             )
+
+
+class Versioned:
+    """Mixin of estimators whose pickles know the version of skim.
+
+    An estimator that has the first of the `_stored` attributes is fitted, and must
+    have the others.
+    """
+
+    _stored: tuple = ()
+    _get_param_names: Any
+
+    def __getstate__(self):
+        from skim import __version__
+
+        estimator: Any = super()
+        return estimator.__getstate__() | {"_skim_version": __version__}
+
+    def __setstate__(self, state):
+        from sklearn.exceptions import InconsistentVersionWarning
+
+        from skim import __version__
+
+        name, version = type(self).__name__, state.pop("_skim_version", "unknown")
+        is_fitted = set(self._stored[:1]) <= set(state)
+        needed = {*self._get_param_names(), *(self._stored if is_fitted else ())}
+        if not needed <= set(state):
+            raise ValueError(
+                f"This {name} was stored by another version of skim ({version}, this "
+                f"is {__version__}) and cannot be loaded; fit it again."
+            )
+        if version != __version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=f"skim.{name}",
+                    current_sklearn_version=__version__,
+                    original_sklearn_version=version,
+                ),
+                stacklevel=2,
+            )
+        estimator: Any = super()
+        estimator.__setstate__(state)
+
+
+class Stored:
+    """Base of dataclasses of a model, which are never loaded with other fields."""
+
+    __dataclass_fields__: ClassVar[dict]
+
+    def __setstate__(self, state):
+        if set(state) != {own.name for own in fields(self)}:
+            raise ValueError(
+                "This model was stored by another version of skim and cannot be "
+                "loaded; fit it again."
+            )
+        vars(self).update(state)

@@ -44,6 +44,7 @@ from skim._utils import (
     own_random_state,
     refuse_text,
     to_frame,
+    unmasked,
 )
 
 if TYPE_CHECKING:
@@ -439,7 +440,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         n_rows, n_features = table.X.shape
         n_reasons = n_features if n_reasons is None else min(n_reasons, n_features)
         contributions = self._contributions(table, relative=True)
-        with nets.compute():
+        with nets.compute(), np.errstate(over="ignore", invalid="ignore"):
             cells = cells_to_blame(self.model_, table, contributions, n_reasons)
         index = getattr(X, "index", None)
         index = index if isinstance(index, pd.Index) else pd.RangeIndex(n_rows)
@@ -507,8 +508,7 @@ def _folds(views, n_rows, random_state):
 
 def _validated(estimator, X, *, reset=False, dtype=(np.float64, np.float32), **checks):
     """Return rows as numbers, NaN where missing."""
-    if isinstance(X, np.ma.MaskedArray):
-        X = np.ma.filled(X.astype(np.float64), np.nan)
+    X = unmasked(X)
     try:
         with np.errstate(invalid="ignore"):  # the sum of cells may overflow both ways
             return validate_data(

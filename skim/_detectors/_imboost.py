@@ -33,7 +33,7 @@ from skim._detectors._labels import (
 from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
 from skim._model._threshold import offset_of, threshold
 from skim._training._boosting import IMBoostSchedule
-from skim._utils import evenly_spaced, own_random_state
+from skim._utils import evenly_spaced, own_random_state, unmasked
 
 N_LISTED = 2000  # rows in doubt, of which questions are chosen
 BLOCK_ROWS = 2**14  # scored at once
@@ -151,6 +151,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
+    _stored = ("offset_", "detector_", "_label_model", "_losses", "_shortlist")
     training_rows_ = None  # labels number the rows, so all of them are scored
     detector_: Any
     _fingerprint: str | None = None
@@ -325,7 +326,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         Also the losses of the rows, the seed of random choices among them, and what
         tells whether the detector would be fitted to the same again.
         """
-        detector, fingerprint = self._new_detector(), None
+        X, detector, fingerprint = unmasked(X), self._new_detector(), None
         if self._labels_enter_training():
             schedule = detector.schedule
             during = IMBoostSchedule() if schedule == "imboost" else schedule
@@ -342,7 +343,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     def _learn(self, X, labels, trained):
         """Learn labels, and set all attributes when that is done."""
         detector, losses, seed, fingerprint = trained
-        X = X if hasattr(X, "shape") else np.asarray(X)  # rows are taken from it
+        X = unmasked(X if hasattr(X, "shape") else np.asarray(X))
 
         def values_of(rows):
             return detector.feature_space(_safe_indexing(X, rows))

@@ -55,9 +55,10 @@ def warn_of_contradictions(values, labels):
     shares = np.bincount(groups.ravel(), labels) / np.bincount(groups.ravel())
     n_mixed = np.count_nonzero((shares > 0) & (shares < 1))
     if n_mixed:
+        cases = "1 case" if n_mixed == 1 else f"{n_mixed} cases"
         warnings.warn(
-            f"labels contradict each other: {n_mixed} rows that the detector cannot "
-            "tell apart from others are labelled both 0 and 1.",
+            f"labels contradict each other in {cases}: rows that the detector cannot "
+            "tell apart are labelled both 0 and 1.",
             stacklevel=5,
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from numbers import Real
 from typing import Any, Self
@@ -10,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils._param_validation import (
     Interval,
     Options,
@@ -19,8 +17,8 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from skim import __version__
 from skim._model._threshold import offset_of, probability
+from skim._utils import Versioned
 
 CONTAMINATION = [
     StrOptions({"auto"}),
@@ -29,12 +27,13 @@ CONTAMINATION = [
 ]
 
 
-class ThresholdMixin(OutlierMixin):
+class ThresholdMixin(Versioned, OutlierMixin):
     """Mixin for detectors that have `score_samples`, `offset_` and `training_scores_`.
 
     Rows whose score is below `offset_` are outliers.
     """
 
+    _stored: tuple = ("offset_", "model_")
     offset_: float
     training_scores_: NDArray[np.float64]
     held_out_scores_: NDArray[np.float64] | None = None
@@ -155,27 +154,6 @@ class ThresholdMixin(OutlierMixin):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def __getstate__(self):
-        return super().__getstate__() | {"_skim_version": __version__}
-
-    def __setstate__(self, state):
-        name, version = type(self).__name__, state.pop("_skim_version", "unknown")
-        if not set(self._get_param_names()) <= set(state):
-            raise ValueError(
-                f"This {name} was stored by another version of skim ({version}, this "
-                f"is {__version__}) and cannot be loaded; fit it again."
-            )
-        if version != __version__:
-            warnings.warn(
-                InconsistentVersionWarning(
-                    estimator_name=f"skim.{name}",
-                    current_sklearn_version=__version__,
-                    original_sklearn_version=version,
-                ),
-                stacklevel=2,
-            )
-        super().__setstate__(state)
 
 
 def set_verdict(detector, checked, scores, held_out=None, is_ordinary=None):

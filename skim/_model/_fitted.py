@@ -11,6 +11,7 @@ import numpy as np
 from skim import _nets as nets
 from skim._model._scaling import gap_factor
 from skim._training._snapshots import Snapshots
+from skim._utils import Stored
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 VIEW_WEIGHTS = (3, 1)  # of squashed features and of their normal scores
@@ -25,7 +26,7 @@ class Typical(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FittedModel:
+class FittedModel(Stored):
     """The networks of a detector, and how rows become their losses."""
 
     scaler: Any  # makes the networks' inputs of rows
@@ -138,14 +139,6 @@ class FittedModel:
     def __getstate__(self):
         """Leave out what is cached: a shape may hold a module."""
         return {own.name: getattr(self, own.name) for own in fields(self)}
-
-    def __setstate__(self, state):
-        if set(state) != {own.name for own in fields(self)}:
-            raise ValueError(
-                "This model was stored by another version of skim and cannot be "
-                "loaded; fit it again."
-            )
-        vars(self).update(state)
 
     # Contributions -------------------------------------------------------------
 

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skim._utils import Stored
+
 
 @dataclass(frozen=True)
-class Snapshots:
+class Snapshots(Stored):
     """The states of the networks that rows are scored with."""
 
     weights: np.ndarray
@@ -15,7 +17,7 @@ class Snapshots:
 
 
 @dataclass(frozen=True)
-class SnapshotLog:
+class SnapshotLog(Stored):
     """The states that the members had at the end of every entry of the history."""
 
     weights: np.ndarray

@@ -1,5 +1,6 @@
 """The options of the commands, and what is wrong with them."""
 
+import glob
 from pathlib import Path
 from typing import Annotated
 

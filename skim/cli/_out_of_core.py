@@ -12,6 +12,7 @@ import typer
 
 from skim._utils import replacing
 from skim.cli import _work
+from skim._utils import naming
 from skim.cli._model_file import load_model, save_model
 from skim.cli._output_folder import OutputFolder
 from skim.cli._results import Results, output_name
@@ -111,7 +112,7 @@ class Run:
         _work.fit(model, rows.reset_index(drop=True), self.reporter, self.jobs)
         model.set_params(n_jobs=None)  # parts are scored at the same time
         self.folder.note(n_trained=len(rows), n_rows=n_rows)
-        with replacing(self.folder.model) as draft:
+        with naming(self.folder.model), replacing(self.folder.model) as draft:
             save_model(model, draft, ids=self.ids)
         return rows
 

@@ -93,7 +93,7 @@ def _whole_file(path):
     with tempfile.TemporaryDirectory(prefix="skim-") as folder:
         draft = Path(folder) / "draft"
         yield draft
-        with draft.open("rb") as source:
+        with naming(path or "Standard output"), draft.open("rb") as source:
             if path is None:
                 shutil.copyfileobj(source, sys.stdout.buffer)
                 sys.stdout.buffer.flush()

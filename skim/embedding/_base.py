@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from skim import _nets as nets
-from skim._utils import shared_docs
+from skim._utils import Versioned, shared_docs
 from skim.embedding._checkpoints import checkpoint_files, written_files
 
 PARAMETERS = """keep_weights : bool, default=False
@@ -51,7 +51,7 @@ _lock = threading.RLock()
 
 
 class PretrainedEmbedder(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """Base class of embedders with a pretrained network.
 

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim import _nets as nets
 from skim._model._scaling import InputScaler
-from skim._utils import own_random_state
+from skim._utils import Versioned, own_random_state
 
 
 class ContrastiveEmbedder(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """Embed tables with a network that is trained on the table itself.
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skim._detectors._threshold_mixin import ThresholdMixin
 from skim._model._threshold import between
+from skim._utils import unmasked
 
 
 class PyODDetector(ThresholdMixin, BaseEstimator):
@@ -69,6 +70,7 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {"detector": [BaseDetector]}
+    _stored = ("offset_", "detector_")
 
     def __init__(self, detector: BaseDetector):
         self.detector = detector
@@ -91,7 +93,7 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
         """
         # A failed fit must not leave the estimator fitted.
         self.__dict__.pop("offset_", None)
-        X = validate_data(self, X, ensure_min_samples=2)
+        X = validate_data(self, unmasked(X), ensure_min_samples=2)
         y_of_fit = inspect.signature(self.detector.fit).parameters["y"]
         if y_of_fit.default is y_of_fit.empty:
             raise ValueError(
@@ -121,7 +123,7 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
             The negated `decision_function` of the PyOD detector.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
+        X = validate_data(self, unmasked(X), reset=False)
         return self._negated(self.detector_.decision_function(X), X)
 
     def _name(self):

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from skim._utils import Stored
 from skim.tables._text import on_unique
 
 OUTER = 0.01  # share of a column beyond which a tail is extrapolated
@@ -53,7 +54,7 @@ MAX_GROUPING = 30  # columns that are compared with each other
 
 
 @dataclass(frozen=True)
-class Tail:
+class Tail(Stored):
     """The upper tail of a distribution, extrapolated as a generalised Pareto one.
 
     Attributes
@@ -139,7 +140,7 @@ class CellSurprise:
 
 
 @dataclass(frozen=True)
-class NumberCells:
+class NumberCells(Stored):
     """Numbers, or dates as days, against the two tails of their column.
 
     Attributes
@@ -226,7 +227,7 @@ class NumberCells:
 
 
 @dataclass(frozen=True)
-class LevelCells:
+class LevelCells(Stored):
     """Levels by how rare they are, and misspellings of frequent ones.
 
     Attributes

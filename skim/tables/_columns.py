@@ -230,6 +230,8 @@ class DateEncoder:
 
 def is_missing(column):
     """Return which values of a column are missing, marks such as "n/a" included."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "f":
+        return np.isnan(column.to_numpy())  # many times faster, for wide tables
     if column.dtype.kind in "iufbmM":
         return column.isna().to_numpy(bool)
     return to_text(column).isna().to_numpy(bool)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skim import _nets as nets
 from skim._detectors._altbi import ALTBIDetector
 from skim._detectors._threshold_mixin import (
     CONTAMINATION,
@@ -198,14 +199,15 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         detector.set_params(
             **{k: v for k, v in settings.items() if k in known and v is not None}
         )
-        model, scores, held_out, is_ordinary = fit_model(
-            frame,
-            encoder,
-            detector,
-            by=by,
-            is_clean=self.contamination == 0,
-            n_jobs=self.n_jobs,
-        )
+        with nets.compute():
+            model, scores, held_out, is_ordinary = fit_model(
+                frame,
+                encoder,
+                detector,
+                by=by,
+                is_clean=self.contamination == 0,
+                n_jobs=self.n_jobs,
+            )
         summary = summarise(model.encoder, frame, by)
         set_verdict(self, checked, scores, held_out, is_ordinary)
         self.model_, self.training_summary_ = model, summary
@@ -244,14 +246,14 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         """
         check_is_fitted(self)
         frame, model = as_frame(self, X, reset=False), self.model_
-        return -np.concatenate(
-            [
-                model.total(
-                    model.judge(frame.iloc[start : start + CHUNK], n_jobs=self.n_jobs)
-                )
-                for start in range(0, len(frame), CHUNK)
-            ]
-        )
+        chunks = (frame.iloc[i : i + CHUNK] for i in range(0, len(frame), CHUNK))
+        with nets.compute():
+            return -np.concatenate(
+                [
+                    model.total(model.judge(chunk, n_jobs=self.n_jobs))
+                    for chunk in chunks
+                ]
+            )
 
     def feature_space(self, X: ArrayLike | pd.DataFrame) -> NDArray[np.float32]:
         """Return rows as the networks see them.
@@ -295,4 +297,5 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         """
         check_is_fitted(self)
         frame = as_frame(self, X, reset=False)
-        return table_reasons(self.model_, frame, n_reasons)
+        with nets.compute():
+            return table_reasons(self.model_, frame, n_reasons)

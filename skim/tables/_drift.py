@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skim._utils import Stored
 from skim.tables._columns import is_missing, to_numbers
 from skim.tables._text import to_text
 
@@ -16,7 +17,7 @@ ALPHA = 0.01  # probability of a false alarm, over all columns of a table
 
 
 @dataclass(frozen=True)
-class ColumnSummary:
+class ColumnSummary(Stored):
     """What a column of the training data looked like.
 
     Attributes

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skim._utils import import_pandas
+from skim._utils import Versioned, import_pandas, unmasked
 from skim.tables._columns import DateEncoder, FrequencyEncoder, NumberEncoder
 from skim.tables._decide import ColumnDecision, Outcome, decide, decide_category
 from skim.tables._text import to_text, unique_names
@@ -32,7 +32,7 @@ ENCODERS: dict[str, Any] = {
 }
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
     r"""Encode the columns of a table as numbers.
 
     How a column is encoded is decided in `fit`. The rules do not depend on the order
@@ -140,6 +140,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "dates": [StrOptions({"auto", "day first", "month first"})],
     }
 
+    _stored = ("encoders_", "_places", "_features", "_constants")
+
     def __init__(
         self,
         *,
@@ -212,6 +214,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
         self.origins_ = np.array([names[j] for j, _ in self._places], dtype=object)
         self.encoders_ = encoders
+        names_out = self.get_feature_names_out()
+        self._features = {name: place for place, name in enumerate(names_out)}
         return self
 
     def transform(
@@ -263,13 +267,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if isinstance(feature, str):
-            names = self.get_feature_names_out().tolist()
-            if feature not in names:
+            if feature not in self._features:
+                names = list(self._features)
                 known = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
                 raise ValueError(
                     f"Unknown feature {feature!r}; the features are {known}."
                 )
-            feature = names.index(feature)
+            feature = self._features[feature]
         if np.isnan(value):
             return "missing"
         j, k = self._places[int(feature)]
@@ -381,6 +385,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 def as_frame(estimator, X, *, reset):
     """Check a table against an estimator; return it as a DataFrame with text names."""
     pd = import_pandas("Tables need pandas: pip install 'skim-od[cli]'")
+    X = unmasked(X)
     if hasattr(X, "to_pandas"):  # polars, pyarrow
         X = X.to_pandas()
     if isinstance(X, pd.DataFrame):

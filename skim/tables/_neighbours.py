@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from skim._utils import evenly_spaced
+from skim._utils import Stored, evenly_spaced
 
 FARTHEST = 10.0  # standard deviations of a number from the middle
 N_CODES = 16  # inputs that stand for the levels of a column
@@ -19,7 +19,7 @@ N_SIMILAR = 20  # rows that tell what to expect in a cell
 
 
 @dataclass(frozen=True)
-class Space:
+class Space(Stored):
     """The columns of a table as coordinates in which similar rows are near.
 
     Numbers are standardised; the levels of a column are corners at the
@@ -70,7 +70,7 @@ def _corners(n_levels):
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class Neighbours(Stored):
     """Rows of the training data that others are compared with.
 
     Attributes

@@ -41,7 +41,7 @@ def table_reasons(model, frame, n_reasons):
     for i, row in enumerate(frame.index):
         told = Row(model, frame, columns, codes, i)
         if is_strange[i]:
-            found = told.cells(excess[i], [KINDS[kind] for kind in judged.kinds[i]])
+            found = told.cells(excess[i], judged.kinds[i], n_reasons)
         else:
             squares = next(compared)
             similar = model.neighbours.similar(squares)
@@ -69,6 +69,7 @@ class Row:
 
     def __init__(self, model, frame, columns, codes, i):
         self.model = model
+        self.names = model.names
         self.frame = frame
         self.numbers = columns.numbers[i]
         self.missing = columns.missing[i]
@@ -79,19 +80,19 @@ class Row:
         if model.by is not None:
             self.group = model.groups_of(frame.iloc[[i]])[0]
 
-    def cells(self, excess, kinds):
+    def cells(self, excess, kinds, n_reasons):
         """Return the reasons that are single cells."""
-        return [
-            (
-                kinds[j],
-                self.model.names[j],
-                self.written(j),
-                self.expected(j, kinds[j]),
-                float(excess[j]),
-            )
+        strange = [
+            j
             for j in np.flatnonzero(excess > 0)
-            if kinds[j] != "order" or not excess[self._earlier_than_own(j)] > 0
+            if KINDS[kinds[j]] != "order" or not excess[self._earlier_than_own(j)] > 0
         ]
+        strange.sort(key=lambda j: -excess[j])
+        found = []
+        for j in strange[:n_reasons]:
+            kind, cell = KINDS[kinds[j]], (self.names[j], self.written(j))
+            found.append((kind, *cell, self.expected(j, kind), float(excess[j])))
+        return found
 
     def context(self, similar, clearly=True):
         """Return the cells that similar rows would not have.
@@ -105,7 +106,7 @@ class Row:
             a level.
         """
         found = []
-        for j, name in enumerate(self.model.names):
+        for j, name in enumerate(self.names):
             compare = self._number_in_context
             if j >= len(self.numbers):
                 compare = self._level_in_context
@@ -147,18 +148,18 @@ class Row:
         order = np.argsort(-differences, kind="stable")[:N_COMBINED].tolist()
         told = [j for j in order if differences[j] > 0]
         first = sorted(told if len(told) > 1 else order)
-        names = [self.model.names[j] for j in first]
+        names = [self.names[j] for j in first]
         values = [self.written(j) for j in first]
         expected = "values that go together"
         return "combination", _joined(names), _joined(values), expected, 1.0
 
     def written(self, j):
         """Return a cell as it is written in the table."""
-        return shown(self.frame[self.model.names[j]].iloc[self.i])
+        return shown(self.frame[self.names[j]].iloc[self.i])
 
     def expected(self, j, kind):
         """Say what was expected in a cell."""
-        name = self.model.names[j]
+        name = self.names[j]
         is_date = name in self.model.dates
         if kind == "missing":
             return "a value"
@@ -174,13 +175,13 @@ class Row:
             return "a date" if is_date else self._example(j, cells)
         if kind == "order":
             k = self._earlier_than_own(j)
-            return f"no later than {self.model.names[k]} {self.written(k)}"
+            return f"no later than {self.names[k]} {self.written(k)}"
         expected = self._range(j, -cells.lower.usual, cells.upper.usual)
         return f"{expected}, or a gap" if kind == "code" else expected
 
     def _earlier_than_own(self, j):
         """Return the column whose date should not be before that of column j."""
-        names = self.model.names
+        names = self.names
         later = [names.index(b) for a, b, _ in self.model.orders if a == names[j]]
         return min(later, key=lambda k: np.nan_to_num(self.numbers[k], nan=np.inf))
 
@@ -214,12 +215,12 @@ class Row:
                 and usual[code] not in (-1, own)
             ):
                 level = self.model.levels[name].names[usual[code]]
-                same = self.written(self.model.names.index(first))
+                same = self.written(self.names.index(first))
                 return f"{shown(level)}, as in other rows with {first} {same}"
         return ""
 
     def _range(self, j, low, high):
-        name = self.model.names[j]
+        name = self.names[j]
         if self.model.groups is not None and name not in self.model.dates:
             low = self.model.groups.restore(low, j, self.group)
             high = self.model.groups.restore(high, j, self.group)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from skim._utils import Stored
 from skim.tables._cells import (
     KIND,
     KINDS,
@@ -35,12 +36,13 @@ IS_ERROR = np.isin(
     KINDS, ("sign", "code", "unreadable", "misspelling", "order", "conflict")
 )
 N_NEAREST, N_NEAREST_CLEAN = 20, 1
+FAR = 1e150  # size of numbers, whose squares must be finite
 CHUNK = 20_000  # rows judged at a time
 ALL = "\0all"  # the key of all rows among groups
 
 
 @dataclass(frozen=True)
-class Scale:
+class Scale(Stored):
     """Puts scores on the scale of surprise, as if they fell off exponentially.
 
     Attributes
@@ -89,7 +91,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Groups:
+class Groups(Stored):
     """Location and scale of numbers within groups, shrunk towards the whole.
 
     Attributes
@@ -190,7 +192,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class TableModel:
+class TableModel(Stored):
     """A fitted model of a table.
 
     Attributes
@@ -253,6 +255,7 @@ class TableModel:
             read = to_days if name in self.dates else to_numbers
             options = [ISO_DATES] if name in self.dates else []
             numbers[:, j] = read(parsed[name], *options)
+        numbers = np.where(np.isinf(numbers), numbers, np.clip(numbers, -FAR, FAR))
         if self.groups is not None:
             numbers = self.groups.adjust(numbers, self.groups_of(frame))
             for j, name in enumerate(self.numbers):

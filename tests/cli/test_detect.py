@@ -1,5 +1,6 @@
 """``skim detect``: results, options, and what is refused."""
 
+import errno
 import io
 import os
 import re
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -286,6 +288,23 @@ def test_unwritable_files_are_found_before_anything_is_read(tmp_path, option):
     assert_refused(result, f"{name} cannot be written: ", "does not exist")
     result = run("detect", table, option, tmp_path / name)
     assert_refused(result, "is a directory")
+
+
+def test_a_read_only_file_system_names_the_file(tmp_path, monkeypatch):
+    def refuse(self, *_, **options):
+        raise OSError(errno.EROFS, "Read-only file system", str(self))
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    for command in (["detect", "no.csv", "-o"], ["review", "no.csv", "--labels"]):
+        result = run(*command, tmp_path / "new.csv")
+        assert_refused(result, "new.csv cannot be written: Read-only file system.")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device")
+def test_a_full_device_is_named(folder):
+    result = run("detect", folder / "orders.csv", "-q", "-o", "/dev/full")
+    assert_refused(result, "/dev/full cannot be written: No space left on device.")
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write")

@@ -276,6 +276,15 @@ def test_a_full_disk_names_the_file(again, tmp_path, monkeypatch, name):
     assert_refused(again("--quiet"), f"found/{name} cannot be written: No space left")
 
 
+def test_a_disk_too_full_for_the_model_names_the_file(again, tmp_path, monkeypatch):
+    def full(*_, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "found" / "_model.skops").unlink()
+    monkeypatch.setattr(_out_of_core, "save_model", full)
+    assert_refused(again("--quiet"), "_model.skops cannot be written: No space left")
+
+
 def test_no_more_batches_are_under_way_than_allowed():
     under_way, most = set(), 0
 

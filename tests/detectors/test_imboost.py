@@ -186,7 +186,7 @@ def test_labels_of_one_kind_at_most_double_or_halve_the_outliers(
 
 def test_contradicting_labels_of_duplicates_are_warned_of(hidden, labels):
     X = np.r_[hidden[0], hidden[0]]
-    with pytest.warns(UserWarning, match="60 rows .* are labelled both 0 and 1"):
+    with pytest.warns(UserWarning, match="in 60 cases: .* labelled both 0 and 1"):
         scores = quick().fit(X, labels=np.r_[labels, 1 - labels]).training_scores_
     assert_array_equal(scores[:300], scores[300:])
 

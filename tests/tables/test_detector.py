@@ -10,14 +10,22 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from skim import ALTBIDetector, TableDetector
-from skim.tables import list_causes
+from skim import ALTBIDetector, IMBoostDetector, TableDetector
+from skim.tables import TableEncoder, list_causes
 from skim.tables._cells import LevelCells
+from skim.tables._reasons import Row
+from skim.tables._table_model import TableModel
 
 N_ROWS = 400
 QUICK = ALTBIDetector(n_estimators=2, epochs=5, stopping=None)
+
+
+def quick(**params):
+    return TableDetector(QUICK, random_state=0, **params)
 
 
 def orders(seed=0, n_rows=N_ROWS):
@@ -303,3 +311,82 @@ def test_a_wrong_order_names_the_date_that_is_too_early():
     reasons = detector.reasons(table.iloc[[7, 8]]).set_index("row")
     assert set(reasons.loc[7, "expected"]) == {"no later than paid 2023-06-01"}
     assert reasons.loc[[8], "column"].tolist() == ["paid"]
+
+
+def test_wide_tables_cost_no_more_per_cell(monkeypatch):
+    """Only the reasons that are given are written, and names are looked up."""
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 300)))
+    detector = quick().fit(table)
+    written, write = [], Row.expected
+    monkeypatch.setattr(
+        Row, "expected", lambda *args: written.append(args) or write(*args)
+    )
+    monkeypatch.setattr(TableEncoder, "get_feature_names_out", None)
+    assert len(detector.reasons(table, n_reasons=2)) == len(written) <= 40
+
+
+def test_blas_has_one_thread_also_outside_of_the_networks(monkeypatch, spoilt):
+    inside = []
+
+    def watched(self, *args):
+        inside.extend(
+            library["num_threads"]
+            for library in threadpool_info()
+            if library["user_api"] == "blas"
+        )
+        return codes(self, *args)
+
+    codes = TableModel.codes
+    monkeypatch.setattr(TableModel, "codes", watched)
+    with threadpool_limits(2, user_api="blas"):
+        detector = quick().fit(spoilt)
+        for method in (detector.score_samples, detector.reasons):
+            method(spoilt[:5])
+    assert set(inside) == {1}
+
+
+@pytest.mark.parametrize("by", [None, "x0"])
+@pytest.mark.parametrize("share", [0.02, 1.0])
+def test_numbers_next_to_the_largest_give_finite_scores(share, by):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4))
+    X[:, 0] = np.arange(80) % 3
+    giant = X.copy()
+    giant[:, 1] = np.where(rng.random(80) < share, np.sign(X[:, 1]) * 1e308, X[:, 1])
+    for training in (X, giant):
+        detector = quick(by=by).fit(training)
+        assert np.isfinite(detector.score_samples(giant)).all()
+        detector.reasons(giant)
+
+
+def test_the_mask_of_a_masked_array_counts_as_missing():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[7, 1] = 1e6
+    mask = X > 1e5
+    masked, gappy = np.ma.masked_array(X, mask), np.where(mask, np.nan, X)
+    expected = quick().fit(gappy)
+    for make in (quick, lambda: IMBoostDetector(quick())):
+        detector = make().fit(masked)
+        scores = detector.score_samples(masked)
+        np.testing.assert_array_equal(scores, detector.score_samples(gappy))
+        np.testing.assert_array_equal(scores, expected.training_scores_)
+
+
+def test_pickles_of_another_version_warn_or_are_refused(spoilt):
+    detector = quick().fit(spoilt)
+    with_labels = IMBoostDetector(quick()).fit(spoilt)
+    for stored, lost in (
+        (detector, "model_"),
+        (detector.encoder_, "_features"),
+        (with_labels, "_label_model"),
+        (detector.model_, "scales"),
+        (detector.model_.neighbours, "space"),
+    ):
+        state = stored.__getstate__() | {}
+        del state[lost]
+        with pytest.raises(ValueError, match=r"another version of skim .*fit it again"):
+            type(stored).__new__(type(stored)).__setstate__(state)
+    for stored in (detector, detector.encoder_, with_labels):
+        state = stored.__getstate__() | {"_skim_version": "0.0.9"}
+        with pytest.warns(InconsistentVersionWarning, match=r"skim.\w+ from .*0.0.9"):
+            type(stored)().__setstate__(state)
