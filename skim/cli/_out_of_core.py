@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import typer
 
-from skim._utils import replacing
+from skim._utils import naming, replacing
 from skim.cli import _work
-from skim._utils import naming
 from skim.cli._model_file import load_model, save_model
 from skim.cli._output_folder import OutputFolder
 from skim.cli._results import Results, output_name
