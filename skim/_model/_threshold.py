@@ -120,13 +120,22 @@ def _spacings(losses):
 
 
 def _above_widest_gap(losses, n_outliers):
-    """Return how many losses lie above the widest gap near a given number."""
+    """Return how many losses lie above the widest gap near a given number.
+
+    If chance explains the gap, return that number. In an exponential tail, gaps times
+    their ranks are exponentially distributed.
+    """
     first = max(int(np.ceil(n_outliers / WINDOW)), 1)
     last = min(int(n_outliers * WINDOW), len(losses) - 1)
     if last < first:
         return int(np.rint(n_outliers))
     gaps = losses[first - 1 : last] / 2 - losses[first : last + 1] / 2
-    return first + int(np.argmax(gaps))
+    widths = gaps * np.arange(first, last + 1)
+    widest = np.argmax(gaps)
+    by_chance = np.median(widths) / np.log(2) * (np.log(len(gaps)) + 1)
+    if widths[widest] > by_chance:
+        return first + int(widest)
+    return int(np.clip(np.rint(n_outliers), first, last))
 
 
 def probability(scores, offset, training_scores):
