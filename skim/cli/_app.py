@@ -238,7 +238,7 @@ def score(
 def review(
     source: options.Source,
     labels: Annotated[
-        Path, typer.Option(help="CSV file of labels, which is made if need be.")
+        Path, typer.Option(help="CSV file of labels, created if missing.")
     ],
     ask: Annotated[
         Questions, typer.Option(help="Which rows to ask about first.")

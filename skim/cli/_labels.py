@@ -90,8 +90,8 @@ class Labels:
             text = cells.get(self._label, "").strip()
             if text not in VALUES:
                 raise ValueError(
-                    f"{self.path} has the label {as_text(text)!r} in line {number}: 1 "
-                    "is an outlier, 0 an inlier and nothing unknown."
+                    f"{self.path} has the label {as_text(text)!r} in line {number}; "
+                    "use 1 for outliers, 0 for inliers, or leave it empty."
                 )
             row, has_time = self.keys.find(cells), bool(cells.get(self._time))
             if row is None:

@@ -1,10 +1,11 @@
 """Saving and loading models as skops files."""
 
+import contextlib
 import json
 import os
-import sys
 import warnings
 import zipfile
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -77,8 +78,11 @@ def load_model(path):
 def is_trusted(name):
     """Whether a type is a class of those that models are made of."""
     module, _, own = name.rpartition(".")
-    kind = getattr(sys.modules.get(module), own, None)
-    return name.startswith(ROOMS) and isinstance(kind, type)
+    if not name.startswith(ROOMS):
+        return False
+    with contextlib.suppress(ImportError):
+        return isinstance(getattr(import_module(module), own, None), type)
+    return False
 
 
 def import_skops():

@@ -138,7 +138,7 @@ def _read_value(name, text):
         return int(text)
     if name == "skip_bad_lines" and text.lower() in YES + NO:
         return text.lower() in YES
-    if name == "dates" and text in DATES:
+    if name == "dates" and text.replace(" ", "-") in DATES:
         return text.replace("-", " ")
     if name in NEEDED:
         raise typer.BadParameter(f"--read {name} needs {NEEDED[name]}, not {text!r}.")

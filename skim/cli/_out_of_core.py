@@ -111,7 +111,7 @@ class Run:
         _work.fit(model, rows.reset_index(drop=True), self.reporter, self.jobs)
         model.set_params(n_jobs=None)  # parts are scored at the same time
         self.folder.note(n_trained=len(rows), n_rows=n_rows)
-        with naming(self.folder.model), replacing(self.folder.model) as draft:
+        with replacing(self.folder.model) as draft, naming(self.folder.model):
             save_model(model, draft, ids=self.ids)
         return rows
 

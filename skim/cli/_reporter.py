@@ -23,7 +23,7 @@ def in_options(message):
     """Return a message of the library with options in place of parameters."""
     message = PARAMETER.sub(r"--\g<0>", " ".join(str(message).split()))
     return ADVICE.sub(
-        lambda found: f"use --read {found[1]}={found[2] or '...'}", message
+        lambda found: f"use --read {found[1]}={found[2] or 'VALUE'}", message
     )
 
 

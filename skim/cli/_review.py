@@ -200,7 +200,7 @@ class Review:
         answers = counted(len(self._answers) - n_skipped, "answer")
         answers += f" and {n_skipped:,} skipped" if n_skipped else ""
         if self._n_taken_back:
-            answers += f", {self._n_taken_back:,} earlier taken back"
+            answers += f", {counted(self._n_taken_back, 'earlier answer')} taken back"
         path, values = self.labels.path, self.labels.values
         lines = ["", f"{answers}; {path} now has {summary(values)}."]
         if not np.isnan(values).all():

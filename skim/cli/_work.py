@@ -72,12 +72,12 @@ def fit(model, table, reporter, jobs):
 def learn(model, table, reporter, path, *, ids, source):
     """Fit the model to the labels in a file as well, and say how many there are."""
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist; skim review makes it.")
+        raise FileNotFoundError(f"{path} does not exist; create it with skim review.")
     found = found_ids(model)
     labels = find_labels(path, table, found, ids=ids, source=source).values
     if np.isnan(labels).all():
-        raise ValueError(f"{path} has no labels; answer some with skim review.")
-    reporter.say(f"{summary(labels)} in {path}, all of rows in the table")
+        raise ValueError(f"{path} has no labels; add some with skim review.")
+    reporter.say(f"{summary(labels)} in {path}")
     with reporter.step("Learning the labels"):
         model.fit(table, labels=labels)
 

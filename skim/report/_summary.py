@@ -20,7 +20,7 @@ def verdict(detector, losses, *, is_training):
         before = np.mean(scores < detector.offset_)
         return f"{share} by the threshold of the training data ({before:.1%} of them)."
     if detector.contamination == 0:
-        return f"{share}, beyond what about 1% of new rows like these exceed."
+        return f"{share}; about 1% of new rows like these will be flagged."
     if detector.contamination != "auto":
         return f"{share}, as set by contamination."
     if len(getattr(detector, "label_rows_", ())):
@@ -36,12 +36,11 @@ def verdict(detector, losses, *, is_training):
     far = f"more than {CERTAIN:g} interquartile ranges above the median loss"
     if not rest:
         return f"{share}, {far}."
-    some, others = "", "it" if n_outliers == 1 else "them"
+    some, others = "", "it" if rest == 1 else "them"
     if n_extreme:
-        some, others = f", {n_extreme:,} of them {far}", f"the other {rest:,}"
-    return (
-        f"{share}{some}; no gap sets {others} apart, so their number is a convention."
-    )
+        some = f", {n_extreme:,} of them {far}"
+        others = "the other one" if rest == 1 else f"the other {rest:,}"
+    return f"{share}{some}; no gap sets {others} apart, so the number is a convention."
 
 
 def agreement(labels, is_outlier):

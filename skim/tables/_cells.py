@@ -18,6 +18,7 @@ OUTER = 0.01  # share of a column beyond which a tail is extrapolated
 MIN_OUTER = 10  # rows there
 HEAVIEST = 1.0  # tail index: the tail of a power law with infinite mean
 MAX_SURPRISE = 50.0  # beyond any comparison
+UNUSUAL = 0.02  # share of a column whose cells may be named if none is stranger
 
 RARE_SIGN = 0.01  # largest share of a sign that surprises
 MIN_SIGNED = 20  # numbers that can be said to have one sign
@@ -103,9 +104,10 @@ class Tail(Stored):
 
     @property
     def usual(self):
-        """The largest value that is not in the tail."""
-        n_usual = np.searchsorted(self.values, self.start, "right")
-        return float(self.values[max(int(n_usual), 1) - 1])
+        """The largest value that is neither in the tail nor unusual."""
+        n_below = int(np.searchsorted(self.values, self.start, "right"))
+        n_usual = min(n_below, int((1 - UNUSUAL) * len(self.values)))
+        return float(self.values[max(n_usual, 1) - 1])
 
     def surprise(self, values):
         """Return the negative logarithm of the share of values beyond these."""
@@ -199,6 +201,11 @@ class NumberCells(Stored):
             leeway,
         )
 
+    def eased(self, values):
+        """Return values with late dates, within the leeway, as the last usual one."""
+        late = np.where(values > self.upper.start, self.leeway, 0)
+        return np.maximum(values - late, np.minimum(values, self.upper.start))
+
     def judge(self, values, is_missing):
         """Return the surprise of cells."""
         n = len(values)
@@ -206,10 +213,7 @@ class NumberCells(Stored):
         surprise, kind = np.zeros(n), np.zeros(n, dtype=np.int8)
         x = values[known]
         low = self.lower.surprise(-x)
-        late = np.where(x > self.upper.start, self.leeway, 0)
-        high = self.upper.surprise(
-            np.maximum(x - late, np.minimum(x, self.upper.start))
-        )
+        high = self.upper.surprise(self.eased(x))
         surprise[known] = np.maximum(low, high)
         kind[known] = np.where(high >= low, KIND["high"], KIND["low"])
         if self.rare_sign:
@@ -443,7 +447,7 @@ def dependencies(codes):
             n_other = n_grouped - n_usual
             # A level that nearly all rows have is not determined by anything.
             is_rule = n_usual >= MIN_AGREEING * n_grouped
-            if is_rule and 0 < n_other * MANY_TIMES < n_grouped - n_trivial:
+            if is_rule and n_other * MANY_TIMES < n_grouped - n_trivial:
                 usual = np.where(is_group, counts.argmax(axis=1), -1)
                 surprise = _surprise_of(n_other, len(a)) + np.log(ODDS["conflict"])
                 found.append((first, second, usual, float(surprise)))

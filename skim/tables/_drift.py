@@ -60,7 +60,7 @@ def summarise(encoder, table, by=None):
         if kind == "number":
             values = to_numbers(parsed[name])
             values = np.sort(_sample(values[np.isfinite(values)]))
-        elif kind in ("category", "frequency", "group"):
+        elif kind in ("frequency", "group"):
             levels = to_text(table[name]).value_counts().to_dict()
         if len(values) or 0 < len(levels) <= MAX_LEVELS or kind == "group":
             found = ColumnSummary(len(table), n_missing, values, levels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -347,7 +348,7 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
         Returns
         -------
         feature_names_out : ndarray of str
-            The column names, followed by the level or the date part if there is one.
+            The column names, followed by "_frequency" or the date part.
             Duplicates are numbered.
         """
         check_is_fitted(self)
@@ -386,6 +387,11 @@ def as_frame(estimator, X, *, reset):
     """Check a table against an estimator; return it as a DataFrame with text names."""
     pd = import_pandas("Tables need pandas: pip install 'skim-od[cli]'")
     X = unmasked(X)
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(
+            f"{type(estimator).__name__} takes a table, not the name of a file; "
+            "read it with skim.tables.read_table."
+        )
     if hasattr(X, "to_pandas"):  # polars, pyarrow
         X = X.to_pandas()
     if isinstance(X, pd.DataFrame):

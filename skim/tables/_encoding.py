@@ -95,7 +95,8 @@ def _sample(source):
 
 def wrong_encoding(source, codec):
     """Return an error that says that text is in another encoding."""
-    return ValueError(f"{source.name} is not {codec} text; set encoding.")
+    shown = codec.removesuffix("-sig").upper()
+    return ValueError(f"{source.name} is not {shown} text; set encoding.")
 
 
 def _not_text(source):

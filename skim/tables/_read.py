@@ -167,7 +167,9 @@ def _read_together(sources, notes, text):
     found: list[str] = []
     tables: list = []
     for source in sources:
-        if source.kind not in ("text", "parquet", "feather"):
+        with source.explaining_damage():
+            kind = source.kind
+        if kind not in ("text", "parquet", "feather"):
             raise ValueError(
                 f"{source.name} is neither text nor Parquet; only those can be read "
                 "together."

@@ -6,13 +6,12 @@ import datetime
 
 import numpy as np
 
-from skim.tables._cells import KINDS
+from skim.tables._cells import KINDS, UNUSUAL
 
 N_LEVELS = 3  # that are named where a rare one stands
 N_COMBINED = 3  # columns of a combination
 MAX_LENGTH = 60  # of a cell that is shown
 MOST_SIMILAR = 0.75  # share of similar rows that have one level, to expect it
-UNUSUAL = -np.log(0.02)  # surprise of a cell that may be named if none is stranger
 MIN_SHARE = 0.25  # of the strangest cell's surprise that makes another one a reason
 DAY_0 = datetime.date(1970, 1, 1).toordinal()
 
@@ -31,11 +30,11 @@ def table_reasons(model, frame, n_reasons):
     codes = model.codes(columns.texts, len(frame))
     judged = model.judge_cells(columns, codes)
     excess = model.excess(judged)
-    unusual = np.where(judged.cells > UNUSUAL, judged.cells, 0)
+    unusual = np.where(judged.cells > -np.log(UNUSUAL), judged.cells, 0)
     excess = np.where((excess > 0).any(axis=1, keepdims=True), excess, unusual)
     is_strange = np.asarray((excess > 0).any(axis=1))
     compared = model.neighbours.squares(
-        columns.numbers[~is_strange], codes[~is_strange]
+        model.eased(columns.numbers[~is_strange]), codes[~is_strange]
     )
     lines = []
     for i, row in enumerate(frame.index):
@@ -118,7 +117,8 @@ class Row:
 
     def _number_in_context(self, j, similar, clearly):
         values = self.model.neighbours.numbers[similar, j]
-        values, value = values[np.isfinite(values)], self.numbers[j]
+        cells = list(self.model.numbers.values())[j]
+        values, value = values[np.isfinite(values)], cells.eased(self.numbers[j])
         if not len(values) or not np.isfinite(value):
             return None
         low, high = values.min(), values.max()

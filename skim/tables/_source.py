@@ -125,13 +125,10 @@ class Source:
         found = _magic(head)
         if found in ("parquet", "feather", "zip", "xls"):
             return "xlsx" if found == "zip" else found
-        suffixes = {suffix.lower() for suffix in Path(self.name).suffixes[-2:]}
-        wrong = suffixes.intersection([*ARROW, ".xlsx", ".xlsm"])
-        if wrong:
-            raise ValueError(f"{self.name} is not a valid {wrong.pop()} file.")
-        is_json = not suffixes.isdisjoint(JSON) or (
-            suffixes.isdisjoint(TEXT) and JSON_START.match(head)
-        )
+        suffix = _suffix(self.name)
+        if suffix in (*ARROW, ".xlsx", ".xlsm"):
+            raise ValueError(f"{self.name} is not a valid {suffix} file.")
+        is_json = suffix in JSON or (suffix not in TEXT and JSON_START.match(head))
         return "json" if is_json else "text"
 
     def _raw(self):
@@ -161,9 +158,9 @@ class Source:
         """Raise if a table of so many bytes is too large."""
         if size > self.limit:
             raise ValueError(
-                f"{self.name} has more than {self.limit / 1e9:g} GB of data; give "
-                "a folder as the output to work on it in batches, or set the "
-                "environment variable SKIM_MAX_GB to read it into memory."
+                f"{self.name} has more than {self.limit / 1e9:g} GB of data; set the "
+                "environment variable SKIM_MAX_GB to read it into memory, or, if it is "
+                "text or Parquet, give a folder as the output to work in batches."
             )
 
     @contextmanager
@@ -244,7 +241,12 @@ def find_sources(source):
     name = os.fspath(source)
     if name == "-":
         return [Source("standard input", sys.stdin.buffer.read())]
-    fs, path = url_to_fs(name)
+    fs, path = LocalFileSystem(), os.path.abspath(name)
+    if "://" in name:
+        try:
+            fs, path = url_to_fs(name)
+        except ImportError as error:
+            raise ImportError(f"{name}: {error}; use pip install") from None
     if fs.isdir(path):
         paths = _of_folder(fs, path, name)
     elif fs.isfile(path) or not glob.has_magic(name):
@@ -266,15 +268,12 @@ def find_sources(source):
 def _of_folder(fs, folder, name):
     """Return the text files, or the Arrow files, of a folder."""
     kinds: dict = {}
-    files = (i["name"] for i in fs.ls(folder, detail=True) if i["type"] == "file")
-    for path in sorted(files):
+    for path in sorted(filter(fs.isfile, fs.ls(folder, detail=False))):
         *_, base = path.split("/")
-        suffixes = [suffix.lower() for suffix in Path(base).suffixes[-2:]]
-        if len(suffixes) > 1 and suffixes[-1] in COMPRESSED:
-            suffixes.pop()
+        suffix = _suffix(base)
         hidden = base.startswith((".", "_"))  # also what Spark writes beside
-        if suffixes and suffixes[-1] in (*TEXT, *ARROW) and not hidden:
-            kinds.setdefault(suffixes[-1], []).append(path)
+        if suffix in (*TEXT, *ARROW) and not hidden:
+            kinds.setdefault(suffix, []).append(path)
     pattern = f"{str(name).rstrip('/')}/"
     if not kinds:
         raise FileNotFoundError(
@@ -287,3 +286,11 @@ def _of_folder(fs, folder, name):
             f"such as '{pattern}*{next(iter(kinds))}'."
         )
     return next(iter(kinds.values()))
+
+
+def _suffix(name):
+    """Return what a name ends in, that of a compressed file before it."""
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
+    if len(suffixes) > 1 and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""

@@ -274,6 +274,12 @@ class TableModel(Stored):
                 missing[:, j] |= to_text(frame[name]).isin(self.marks[name])
         return missing
 
+    def eased(self, numbers):
+        """Return numbers with dates a little later than all others as the last one."""
+        models = self.numbers.values()
+        columns = [m.eased(own) for m, own in zip(models, numbers.T, strict=True)]
+        return np.stack(columns, axis=1) if columns else numbers
+
     def groups_of(self, frame):
         """Return the group of each row."""
         return group_names(frame[self.by])
@@ -297,7 +303,8 @@ class TableModel(Stored):
     def judge_columns(self, columns, codes, losses, n_jobs=None):
         """Return what is surprising about rows, given the losses of the networks."""
         search = self.neighbours.search(n_jobs)
-        distances = self.neighbours.distances(search, columns.numbers, codes)
+        numbers = self.eased(columns.numbers)
+        distances = self.neighbours.distances(search, numbers, codes)
         return replace(
             self.judge_cells(columns, codes), neighbours=distances, networks=losses
         )
@@ -400,7 +407,7 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     treated = {d.column: d.treatment for d in encoder.decisions_}
     dates = [name for name, how in treated.items() if how == "date"]
     numeric = [name for name, how in treated.items() if how in ("number", "date")]
-    levels = [name for name, how in treated.items() if how in ("category", "frequency")]
+    levels = [name for name, how in treated.items() if how == "frequency"]
     model = TableModel(
         encoder, detector, dict.fromkeys(numeric), dict.fromkeys(levels), dates,
         [], [], {}, None, by, None, len(frame), (), is_clean,
@@ -432,7 +439,7 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     )
     codes = model.codes(columns.texts, n)
     nearest = N_NEAREST_CLEAN if is_clean else N_NEAREST
-    neighbours = Neighbours.of(columns.numbers, codes, nearest)
+    neighbours = Neighbours.of(model.eased(columns.numbers), codes, nearest)
     rules = dependencies(dict(zip(levels, codes.T, strict=True)))
     model = replace(model, neighbours=neighbours, rules=rules)
     losses = -detector.training_scores_

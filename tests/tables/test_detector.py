@@ -100,6 +100,37 @@ def test_columns_that_contradict_each_other_are_found(fitted, spoilt):
     assert reasons["expected"][1] == "Austria, as in other rows with city Vienna"
 
 
+def test_a_contradiction_that_training_never_had_is_found_in_new_rows():
+    detector = quick().fit(orders())
+    new = orders(1, 5).assign(city="Vienna", country="Germany")
+    assert detector.reasons(new, n_reasons=1)["kind"].eq("conflict").all()
+    assert (detector.predict(new) == -1).all()
+
+
+def test_rows_of_the_next_months_are_not_strange_for_their_dates():
+    table, later = orders(), orders(1, 200)
+    for name in ("ordered", "delivered"):
+        days = pd.to_datetime(later[name]) + pd.Timedelta("300 days")
+        later[name] = days.dt.strftime("%Y-%m-%d")
+    assert (TableDetector(random_state=0).fit(table).predict(later) == -1).mean() < 0.1
+
+
+def test_no_value_is_within_the_range_that_was_expected_instead(fitted, spoilt):
+    strangest = np.argsort(fitted.training_scores_)[:60]
+    reasons = fitted.reasons(spoilt.iloc[strangest], n_reasons=None)
+    numbers = reasons[reasons["column"].isin(["weight", "price"])]
+    numbers = numbers[numbers["kind"].isin(["high", "low"])]
+    assert len(numbers) > 3
+    for value, expected in zip(numbers["value"], numbers["expected"], strict=True):
+        low, high = map(float, expected.split(" to "))
+        assert not low <= float(value) <= high
+
+
+def test_the_name_of_a_file_is_no_table():
+    with pytest.raises(TypeError, match="not the name of a file"):
+        TableDetector().fit("orders.csv")
+
+
 def test_ranges_are_in_the_units_of_the_column(fitted, spoilt):
     reason = fitted.reasons(spoilt.iloc[[44]]).iloc[0]
     low, high = map(float, reason["expected"].split(" to "))

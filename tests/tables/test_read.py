@@ -417,6 +417,17 @@ def test_notes_about_many_files_are_few_and_not_repeated(write, tmp_path):
     assert notes[-1].startswith("There are 2 more")
 
 
+def test_links_and_odd_names_are_read_and_damaged_parts_are_named(write, tmp_path):
+    write("a\n1\n", "part/one.xlsx.csv")
+    write("a\n2\n", "two::2.csv")
+    (tmp_path / "part" / "two.csv").symlink_to(tmp_path / "two::2.csv")
+    assert read_table(tmp_path / "part")["a"].tolist() == [1, 2]
+    assert read_table(tmp_path / "two::2.csv")["a"].tolist() == [2]
+    (tmp_path / "part" / "two.csv.gz").write_bytes(gzip.compress(b"a\n3\n")[:-6])
+    with pytest.raises(ValueError, match=r"two\.csv\.gz cannot be read"):
+        read_table(tmp_path / "part" / "two*")
+
+
 def test_a_file_may_be_named_like_a_pattern(write):
     assert_small(read_table(write(CSV, "t[1].csv")))
 
@@ -562,7 +573,7 @@ def test_directories_missing_files_and_bad_options(tmp_path, write):
     for encoding in ("utf-9", "hex"):
         with pytest.raises(ValueError, match=f"Unknown encoding '{encoding}'"):
             read_table(path, encoding=encoding)
-    with pytest.raises(ValueError, match="is not ascii text"):
+    with pytest.raises(ValueError, match="is not ASCII text"):
         read_table(write("a,b\nä,2\n"), encoding="ascii")
     for option, value, message in (
         ("delimiter", "::", "must be a single character"),
