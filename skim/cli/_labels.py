@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 import numpy as np
 
 from skim._utils import naming, replacing
-from skim.cli._results import as_text, output_name
+from skim.cli._results import output_name
 from skim.report._summary import counted
+from skim.tables._reasons import cell_text
 
 VALUES = {"1": 1.0, "1.0": 1.0, "0": 0.0, "0.0": 0.0, "": np.nan}
 LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
@@ -90,7 +91,7 @@ class Labels:
             text = cells.get(self._label, "").strip()
             if text not in VALUES:
                 raise ValueError(
-                    f"{self.path} has the label {as_text(text)!r} in line {number}; "
+                    f"{self.path} has the label {cell_text(text)!r} in line {number}; "
                     "use 1 for outliers, 0 for inliers, or leave it empty."
                 )
             row, has_time = self.keys.find(cells), bool(cells.get(self._time))
@@ -190,7 +191,7 @@ class Identifiers:
 
     def name(self, cells):
         """Return what to call a row."""
-        return ", ".join(f"{n} {as_text(cells.get(n, ''))}" for n in self.required)
+        return ", ".join(f"{n} {cell_text(cells.get(n, ''))}" for n in self.required)
 
     def why_unknown(self, cells):
         """Return what is wrong with a line about a row that was not found."""
@@ -242,7 +243,7 @@ class Numbers(Identifiers):
 
 
 def _full(value):
-    return as_text(value, sys.maxsize).strip()
+    return cell_text(value, sys.maxsize).strip()
 
 
 # The file --------------------------------------------------------------------------

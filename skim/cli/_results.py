@@ -10,10 +10,10 @@ from skim._model._reasons import RowReasons
 from skim._model._threshold import probability
 from skim.cli._reporter import plain
 from skim.tables._causes import row_reasons
+from skim.tables._reasons import cell_text
 
 MIN_EXPLAINED = 50  # rows with reasons, as many as a report lists
 MAX_EXPLAINED = 2_000  # outliers with reasons, unless that is fewer rows
-MAX_LENGTH = 60  # of a value in the reasons
 FORMULA = ("=", "+", "-", "@")  # with which spreadsheets take text for a formula
 
 
@@ -50,7 +50,7 @@ class Results:
         """Return the names of rows, one list of texts for each column of names."""
         names = {output_name("row", self.ids): [str(self.numbers[row]) for row in rows]}
         for name in self.ids:
-            names[str(name)] = [as_text(value) for value in self.ids[name].iloc[rows]]
+            names[str(name)] = [cell_text(value) for value in self.ids[name].iloc[rows]]
         return names
 
     @cached_property
@@ -100,17 +100,6 @@ class Results:
 def output_name(column, ids):
     """Return the name of an output column, with a prefix if an identifier has it."""
     return f"skim_{column}" if column in ids else column
-
-
-def as_text(value, length=MAX_LENGTH):
-    """Return a cell as text for reading: short, on one line, without control codes."""
-    import pandas as pd
-
-    if pd.api.types.is_scalar(value) and pd.isna(value):
-        return "missing"
-    text = plain(f"{value:.15g}" if isinstance(value, float) else value)
-    text = text.removesuffix(" 00:00:00")
-    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _n_decimals(scores):

@@ -12,9 +12,10 @@ from rich.text import Text
 from skim.cli import _work
 from skim.cli._labels import find_labels, summary
 from skim.cli._reporter import make_console, plain
-from skim.cli._results import Results, as_text
+from skim.cli._results import Results
 from skim.cli._screen import MARK
 from skim.report._summary import agreement, counted
+from skim.tables._reasons import cell_text
 
 MAX_NAME, MAX_VALUE = 24, 36  # characters of a column's name and of a cell
 MIN_CELLS, N_OTHER_LINES = 8, 9  # lines for cells at least, and for all else
@@ -178,14 +179,14 @@ class Review:
             table.add_column(title, overflow="fold")
         for name in names:
             value, mark, style, expected = results.table[name].iloc[row], "", "", ""
-            value = as_text(value, MAX_VALUE)
+            value = cell_text(value, MAX_VALUE)
             if name in blamed:
                 mark, style = MARK, "bold red"
                 expected = plain(blamed[name].expected or "something else")
-                told = as_text(blamed[name].value, MAX_VALUE)
+                told = cell_text(blamed[name].value, MAX_VALUE)
                 value += f" ({told})" if told != value else ""
             if name in blamed or name in others:
-                name = as_text(name, MAX_NAME)
+                name = cell_text(name, MAX_NAME)
                 table.add_row(mark, name, Text(value, style), expected)
         if n_left := len(names) - table.row_count:
             table.add_row("", f"and {n_left:,} more")

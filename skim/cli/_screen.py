@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skim.cli._reporter import make_console, plain
-from skim.cli._results import as_text
+from skim.tables._reasons import cell_text
 
 MIN_REASONS = 40  # characters per line of reasons beside all other columns
 MAX_CELL = 24  # characters of a cell
@@ -72,7 +72,7 @@ def _names_and_losses(results, rows):
     flags = ["yes" if results.is_outlier[i] else "" for i in rows]
     return [
         (*row, right),
-        *((plain(n), [as_text(c, MAX_CELL) for c in cells], {}) for n, cells in ids),
+        *((plain(n), [cell_text(c, MAX_CELL) for c in cells], {}) for n, cells in ids),
         ("loss", losses, right),
         ("outlier", flags, {}),
     ]
@@ -84,9 +84,9 @@ def _own_columns(results, shown):
     for name in results.table.columns.difference(results.ids.columns, sort=False):
         values = results.table[name]
         cells = [
-            Text(f"{as_text(values.iloc[row], MAX_CELL)}{MARK}", "bold red")
+            Text(f"{cell_text(values.iloc[row], MAX_CELL)}{MARK}", "bold red")
             if name in blamed
-            else Text(as_text(values.iloc[row], MAX_CELL))
+            else Text(cell_text(values.iloc[row], MAX_CELL))
             for row, blamed in shown.items()
         ]
         side = "right" if values.dtype.kind in "iuf" else "left"

@@ -6,13 +6,14 @@ import pandas as pd
 import skim
 from skim.cli._labels import find_labels, summary
 from skim.cli._outputs import Outputs
-from skim.cli._results import Results, as_text
+from skim.cli._results import Results
 from skim.datasets import load_breast_cancer_outliers
 from skim.report._summary import counted, verdict
 from skim.tables import read_table
 from skim.tables._drift import compare, summarise
 from skim.tables._duplicates import find_duplicates
 from skim.tables._encoder import position_of
+from skim.tables._reasons import cell_text
 
 N_EXAMPLES = 3  # of values, rows and differences
 
@@ -183,7 +184,7 @@ def unseen_values(table, model):
 def _examples(cells):
     examples = cells.drop_duplicates("value")[:N_EXAMPLES]
     named = ", ".join(
-        f"{as_text(value)!r} (row {row + 1:,})"
+        f"{cell_text(value)!r} (row {row + 1:,})"
         for row, value in zip(examples["row"], examples["value"], strict=True)
     )
     return named + f", in {len(cells):,} rows" * (len(cells) > len(examples))

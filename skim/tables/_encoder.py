@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -428,7 +429,7 @@ def position_of(column, names, parameter):
         return names.index(column)
     if not isinstance(column, str) and 0 <= column < len(names):
         return int(column)
-    known = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
-    raise ValueError(
-        f"{parameter} names an unknown column {column!r}; the columns are {known}."
-    )
+    close = get_close_matches(str(column), names, 1, cutoff=0.75)
+    known = ", ".join(names[:10]) + ", …" * (len(names) > 10)
+    advice = f"did you mean {close[0]!r}?" if close else f"the columns are {known}."
+    raise ValueError(f"{parameter} names an unknown column {column!r}; {advice}")

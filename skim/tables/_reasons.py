@@ -155,7 +155,7 @@ class Row:
 
     def written(self, j):
         """Return a cell as it is written in the table."""
-        return shown(self.frame[self.names[j]].iloc[self.i])
+        return cell_text(self.frame[self.names[j]].iloc[self.i])
 
     def expected(self, j, kind):
         """Say what was expected in a cell."""
@@ -166,7 +166,7 @@ class Row:
         if j >= len(self.numbers):
             cells, level = self.model.levels[name], self.texts[j - len(self.numbers)]
             if kind == "misspelling":
-                return shown(cells.meaning(level))
+                return cell_text(cells.meaning(level))
             if kind == "conflict":
                 return self._ruled(name)
             return listed(self._usual_levels(cells, level))
@@ -216,7 +216,7 @@ class Row:
             ):
                 level = self.model.levels[name].names[usual[code]]
                 same = self.written(self.names.index(first))
-                return f"{shown(level)}, as in other rows with {first} {same}"
+                return f"{cell_text(level)}, as in other rows with {first} {same}"
         return ""
 
     def _range(self, j, low, high):
@@ -249,7 +249,7 @@ def date_text(days, encoder):
     return moment.strftime((written if "%" in written else "%Y-%m-%d") + time)
 
 
-def shown(value):
+def cell_text(value, length=MAX_LENGTH):
     """Return a cell for reading: short, on one line, without control codes."""
     import pandas as pd
 
@@ -258,13 +258,13 @@ def shown(value):
     text = f"{value:.15g}" if isinstance(value, float) else str(value)
     text = "".join(c if c.isprintable() else " " for c in text)
     text = text.removesuffix(" 00:00:00")
-    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def listed(levels):
     """Name a few levels."""
     more = ", …" if len(levels) > N_LEVELS else ""
-    return ", ".join(shown(level) for level in levels[:N_LEVELS]) + more
+    return ", ".join(cell_text(level) for level in levels[:N_LEVELS]) + more
 
 
 def _joined(texts):

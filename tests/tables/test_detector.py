@@ -311,6 +311,8 @@ def test_a_failed_fit_leaves_the_detector_as_it_was(spoilt):
     scores = detector.training_scores_
     with pytest.raises(ValueError, match="unknown column 'nowhere'"):
         detector.set_params(by="nowhere").fit(spoilt)
+    with pytest.raises(ValueError, match="'prise'; did you mean 'price'"):
+        detector.set_params(by="prise").fit(spoilt)
     assert detector.training_scores_ is scores
 
 
