@@ -22,7 +22,7 @@ def offset_of(scores, held_out, contamination, is_ordinary=None):
     """
     if contamination == "auto" and is_ordinary is not None and is_ordinary.any():
         ordinary = scores[is_ordinary]
-        offset = threshold(ordinary, contamination)
+        offset = threshold(ordinary, contamination, trusts_gaps=False)
         # In a gap, near its ordinary side: the obvious errors may lie in it.
         return offset / 4 + 3 * ordinary[ordinary >= offset].min() / 4
     if contamination != 0:
@@ -35,8 +35,12 @@ def offset_of(scores, held_out, contamination, is_ordinary=None):
     return threshold(held_out, CLEAN_SHARE)
 
 
-def threshold(scores, contamination):
-    """Return the score below which a row is an outlier."""
+def threshold(scores, contamination, *, trusts_gaps=True):
+    """Return the score below which a row is an outlier.
+
+    Unless gaps are trusted, those that chance explains do not matter, so that the
+    threshold depends less on the seed, but large clusters of outliers may be cut.
+    """
     if contamination != "auto":
         n_outliers = int(contamination * len(scores) + 0.5)
         if n_outliers == 0:
@@ -46,7 +50,8 @@ def threshold(scores, contamination):
     if len(scores) < MIN_VALUES or scores.min() / 4 == scores.max() / 4:
         return scores.min()
     losses = -thinned(scores)
-    n_outliers = _above_widest_gap(losses, auto_share(losses) * len(losses))
+    n_outliers = auto_share(losses) * len(losses)
+    n_outliers = _above_widest_gap(losses, n_outliers, trusts_gaps)
     offset = scores.min()
     if n_outliers:
         offset = between(-losses[n_outliers - 1], -losses[n_outliers])
@@ -119,11 +124,11 @@ def _spacings(losses):
     return log_shares, spacings
 
 
-def _above_widest_gap(losses, n_outliers):
+def _above_widest_gap(losses, n_outliers, trusts_gaps):
     """Return how many losses lie above the widest gap near a given number.
 
-    If chance explains the gap, return that number. In an exponential tail, gaps times
-    their ranks are exponentially distributed.
+    If chance explains a gap that is not trusted, return that number. In an exponential
+    tail, gaps times their ranks are exponentially distributed.
     """
     first = max(int(np.ceil(n_outliers / WINDOW)), 1)
     last = min(int(n_outliers * WINDOW), len(losses) - 1)
@@ -133,7 +138,7 @@ def _above_widest_gap(losses, n_outliers):
     widths = gaps * np.arange(first, last + 1)
     widest = np.argmax(gaps)
     by_chance = np.median(widths) / np.log(2) * (np.log(len(gaps)) + 1)
-    if widths[widest] > by_chance:
+    if trusts_gaps or widths[widest] > by_chance:
         return first + int(widest)
     return int(np.clip(np.rint(n_outliers), first, last))
 

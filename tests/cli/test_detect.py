@@ -127,7 +127,7 @@ def test_rows_are_named_by_a_column_that_stays_a_feature(folder):
 
 def test_clean_data_is_learned_as_it_is(folder, orders):
     result = run("detect", folder / "orders.csv", "--contamination", 0)
-    assert "beyond what about 1% of new rows like these exceed." in result.stderr
+    assert "about 1% of new rows like these will be flagged." in result.stderr
     model = TableDetector(quick_detector(), contamination=0.0, random_state=0)
     found = pd.read_csv(io.StringIO(result.stdout))
     losses = -model.fit(orders).training_scores_
@@ -205,7 +205,7 @@ def test_advice_of_the_reader_is_given_in_options(orders, tmp_path):
     path = tmp_path / "t.csv"
     orders.assign(country=countries).to_csv(path, index=False, encoding="cp1252")
     (note,) = notes(run("detect", path, "--top", 1))
-    assert "--read encoding=..." in note
+    assert "--read encoding=VALUE" in note
     path.write_text("exported today\n\na,b\n1,2\n3,4\n", encoding="utf-8")
     result = run("detect", path, "-q")
     assert_refused(result, "--read skip_rows=2")

@@ -155,7 +155,7 @@ def test_columns_of_the_same_name_are_told_apart(path, table):
     [
         ("order,label\na1,1\na2,0\na1,0\n", r"both 1 and 0 about order a1 .*2 and 4"),
         ("order,label\na1,1\nb1,0\nb2,0\n", r"order b1 \(line 3\) and for 1 more"),
-        ("order,label\na1,2\n", r"label '2' in line 2: 1 is an outlier"),
+        ("order,label\na1,2\n", r"label '2' in line 2; use 1 for outliers"),
         ("order,said\na1,1\n", r"no column 'label'; it must have order, label"),
         ("customer,label\na1,1\n", r"none of the columns .*\(order\).* --id"),
         ("order,label\na1,1,what\n", r"more fields than columns in line 2"),

@@ -11,7 +11,7 @@ from skim.report._summary import agreement, verdict
 @pytest.mark.parametrize(
     ("heaviness", "n_extreme", "words"),
     [
-        (0.1, 0, "; no gap sets them apart, so their number is a convention."),
+        (0.1, 0, "; no gap sets them apart, so the number is a convention."),
         (0.1, 2, ", 2 of them more than 10 interquartile ranges above the median "),
         (0.1, 10, ": the gap to the others is over 3 times the usual."),
         (1.0, 0, ", more than 10 interquartile ranges above the median loss."),
