@@ -246,7 +246,7 @@ def find_sources(source):
         try:
             fs, path = url_to_fs(name)
         except ImportError as error:
-            raise ImportError(f"{name}: {error}; use pip install") from None
+            raise ImportError(f"{name}: {error}, by pip install.") from None
     if fs.isdir(path):
         paths = _of_folder(fs, path, name)
     elif fs.isfile(path) or not glob.has_magic(name):
