@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
@@ -12,31 +11,26 @@ from typing import Any, Self
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils import _safe_indexing, check_scalar
-from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.metaestimators import available_if
+from sklearn.utils._missing import is_pandas_na
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skim import _nets as nets
 from skim._detectors._altbi import ALTBIDetector, published_vae
 from skim._detectors._base import N_TYPICAL_ROWS
 from skim._detectors._label_model import LabelModel, usable_labels
-from skim._detectors._labels import (
-    STRATEGIES,
-    check_labels,
-    check_rows,
-    looks_partial,
-    most_valuable,
-    warn_of_contradictions,
-)
 from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
 from skim._model._threshold import offset_of, threshold
 from skim._training._boosting import IMBoostSchedule
+from skim._training._mixture import fit_two_gaussians
 from skim._utils import evenly_spaced, own_random_state, unmasked
 
 N_LISTED = 2000  # rows in doubt, of which questions are chosen
 BLOCK_ROWS = 2**14  # scored at once
+MIXTURE_POSTERIOR = 0.4  # smaller posterior of the rows that the paper asks about
 
 
 class IMBoostDetector(ThresholdMixin, BaseEstimator):
@@ -67,15 +61,9 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         of at most ``1 + n / 5``, and of at most 2 plus the number of labels of the
         rarer kind.
 
-    query_strategy : {"informative", "random", "mixture"}, default="informative"
-        What :meth:`query` asks about. "informative" prefers rows near the threshold
-        that resemble neither each other nor labelled rows; "mixture", which is the
-        published strategy, rows that two Gaussians, fitted to the losses, cannot tell
-        apart.
-
     random_state : int, RandomState instance or None, default=None
-        Controls random questions, and the detector if its own `random_state` is
-        None. Pass an int for reproducible scores.
+        Controls what is chosen at random, and the detector if its own `random_state`
+        is None. Pass an int for reproducible scores.
 
     Attributes
     ----------
@@ -89,8 +77,8 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     training_scores_ : ndarray of shape (n_samples,)
         Scores of the training data, as `score_samples` returns them.
 
-    labels_ : ndarray of shape (n_samples,) or None
-        The labels of the training data, NaN where unknown; None without labels.
+    labels_ : ndarray of shape (n_samples,)
+        The labels of the training data, NaN where unknown.
 
     label_rows_ : ndarray of int
         Sorted indices of the training rows whose labels affect the scores, including
@@ -147,7 +135,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "detector": [HasMethods(["fit", "score_samples", "feature_space"]), None],
         "contamination": CONTAMINATION[:2],
-        "query_strategy": [StrOptions(set(STRATEGIES))],
         "random_state": ["random_state"],
     }
 
@@ -161,17 +148,9 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     _losses: NDArray[np.float64]
     _label_seed: int
 
-    def __init__(
-        self,
-        detector=None,
-        *,
-        contamination="auto",
-        query_strategy="informative",
-        random_state=None,
-    ):
+    def __init__(self, detector=None, *, contamination="auto", random_state=None):
         self.detector = detector
         self.contamination = contamination
-        self.query_strategy = query_strategy
         self.random_state = random_state
 
     @classmethod
@@ -201,13 +180,9 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             "schedule": schedule,
             "stopping": None,
         }
-        own = {"detector": None, "query_strategy": "mixture"}
-        for name, value in params.items():
-            is_own = name in cls._parameter_constraints
-            (own if is_own else settings)[name] = value
-        if own["detector"] is None:
-            own["detector"] = ALTBIDetector(**settings)
-        return cls(**own)
+        names = ("contamination", "random_state")
+        own = {name: params.pop(name) for name in names if name in params}
+        return cls(ALTBIDetector(**(settings | params)), **own)
 
     # Fitting -------------------------------------------------------------------
 
@@ -233,13 +208,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         -------
         self : object
         """
-        if labels is None and y is not None and looks_partial(y):
-            warnings.warn(
-                "y is ignored, but looks like labels of which some are unknown; pass "
-                "them as fit(X, labels=y).",
-                stacklevel=2,
-            )
-        labels = check_labels(labels, _num_samples(X))
+        labels = _checked_labels(labels, _num_samples(X))
         self._learn(X, labels, self._trained(X, labels))
         return self
 
@@ -249,7 +218,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         X: ArrayLike,
         oracle: Callable[[NDArray[np.intp]], ArrayLike],
         *,
-        labels: ArrayLike | None = None,
         n_rounds: int = 5,
         n_per_round: int | None = None,
         among: ArrayLike | None = None,
@@ -267,9 +235,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         oracle : callable
             Called with an array of row numbers; returns the label of each row, missing
             where it has no answer.
-
-        labels : array-like of shape (n_samples,), default=None
-            As in :meth:`fit`.
 
         n_rounds : int, default=5
             Number of times that questions are asked.
@@ -292,38 +257,30 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         if n_per_round is None:
             n_per_round = 6 if n_rows <= 500 else round(n_rows / 100)
         check_scalar(n_rounds, "n_rounds", Integral, min_val=1)
-        check_scalar(n_per_round, "n_per_round", Integral, min_val=1)
-        known = check_labels(labels, n_rows)
-        is_open = check_rows(among, n_rows)
-        if known is not None:
-            is_open &= np.isnan(known)
+        labels, is_open = np.full(n_rows, np.nan), _mask_of(among, n_rows)
 
         def ask(rows):
-            """Ask about rows, and never again; return all labels so far."""
-            nonlocal known
+            """Ask about rows, and never again."""
             is_open[rows] = False
-            answers = check_labels(oracle(rows), len(rows)) if len(rows) else None
-            if answers is not None:
-                known = np.full(n_rows, np.nan) if known is None else known.copy()
-                known[rows] = answers
-            return known
+            if len(rows):
+                labels[rows] = _checked_labels(oracle(rows), len(rows))
 
         def ask_while_training(losses):
-            rows, seed = np.flatnonzero(is_open), self._new_seed()
-            how = "random" if self.query_strategy == "random" else "mixture"
-            return ask(most_valuable(how, rows, n_per_round, losses=losses, seed=seed))
+            rows = _hard_to_assign(losses, np.flatnonzero(is_open), self._new_seed())
+            ask(rows[:n_per_round])
+            return None if np.isnan(labels).all() else labels
 
         if self._labels_enter_training():
-            trained = self._trained(X, known, ask=ask_while_training, n_rounds=n_rounds)
-            self._learn(X, known, trained)
+            questions = {"ask": ask_while_training, "n_rounds": n_rounds}
+            self._learn(X, labels, self._trained(X, labels, **questions))
             return self
-        self._learn(X, known, self._trained(X))
+        self.fit(X)
         for _ in range(n_rounds):
-            answered = ask(self.query(n_per_round, among=is_open))
-            self._learn(X, answered, self._trained(X))
+            ask(self.query(n_per_round, among=is_open))
+            self.fit(X, labels=labels)
         return self
 
-    def _trained(self, X, labels=None, **questions):
+    def _trained(self, X, labels, **questions):
         """Return a detector fitted to the data, perhaps that of the previous fit.
 
         Also the losses of the rows, the seed of random choices among them, and what
@@ -333,12 +290,13 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         if self._labels_enter_training():
             schedule = detector.schedule
             during = IMBoostSchedule() if schedule == "imboost" else schedule
-            during = replace(during, labels=labels, **questions)
+            known = None if np.isnan(labels).all() else labels
+            during = replace(during, labels=known, **questions)
             detector.set_params(schedule=during).fit(X)
             detector.set_params(schedule=schedule)
         else:
             fingerprint = _fingerprint(detector, X)
-            if fingerprint is not None and fingerprint == self._fingerprint:
+            if fingerprint and fingerprint == self._fingerprint:
                 return self.detector_, self._losses, self._label_seed, fingerprint
             detector.fit(X)
         return detector, _losses(detector, X), self._new_seed(), fingerprint
@@ -355,17 +313,14 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         is_ordinary = getattr(detector, "is_ordinary_", None)
         limit = -offset_of(-losses, None, "auto", is_ordinary)
         model = LabelModel(losses, limit, values_of(sample))
-        labelled = np.empty(0, dtype=np.intp)
-        if labels is not None:
-            labelled = np.flatnonzero(~np.isnan(labels))
-            warn_of_contradictions(values_of(labelled), labels[labelled])
-            if not self._labels_enter_training():
-                used, known = usable_labels(labels, losses, seed)
-                with nets.compute():
-                    model.fit(used, known, values_of(used), losses[used])
+        is_known = ~np.isnan(labels)
+        if is_known.any() and not self._labels_enter_training():
+            used, known = usable_labels(labels, losses, seed)
+            with nets.compute():
+                model.fit(used, known, values_of(used), losses[used])
         log_odds = _log_odds(model, detector, X, losses)
         doubt = np.abs(log_odds)
-        doubt[labelled] = np.inf
+        doubt[is_known] = np.inf
         listed = np.sort(np.argsort(doubt, kind="stable")[:N_LISTED])
         shortlist = listed, values_of(listed)
 
@@ -441,27 +396,22 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
     # Asking --------------------------------------------------------------------
 
-    def query(
-        self,
-        n: int = 10,
-        *,
-        strategy: str | None = None,
-        among: ArrayLike | None = None,
-    ) -> NDArray[np.intp]:
+    def query(self, n: int = 10, *, among: ArrayLike | None = None) -> NDArray[np.intp]:
         """Name the rows of the training data whose labels would help most.
+
+        These are rows near the threshold that resemble neither each other nor labelled
+        rows. If labels enter the training of the networks, they are rows that two
+        Gaussians, fitted to the losses, cannot tell apart, as in the original method.
 
         Parameters
         ----------
         n : int, default=10
             Number of rows; fewer are returned if there are fewer unlabelled rows.
 
-        strategy : str or None, default=None
-            One of the values of `query_strategy`, which None stands for.
-
         among : array-like of int or of bool, default=None
             The rows that may be asked about, by number or as a mask; all by default.
-            "informative" considers how rows resemble each other for the 2,000 rows
-            nearest to the threshold; others come last.
+            How rows resemble each other is considered for the 2,000 rows nearest to
+            the threshold; others come last.
 
         Returns
         -------
@@ -470,18 +420,10 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         """
         check_is_fitted(self)
         check_scalar(n, "n", Integral, min_val=0)
-        strategy = self.query_strategy if strategy is None else strategy
-        if strategy not in STRATEGIES:
-            raise ValueError(
-                f"strategy must be one of {', '.join(STRATEGIES)}, got {strategy!r}."
-            )
-        is_open = check_rows(among, len(self.training_scores_))
-        if self.labels_ is not None:
-            is_open &= np.isnan(self.labels_)
+        is_open = _mask_of(among, len(self.labels_)) & np.isnan(self.labels_)
         rows = np.flatnonzero(is_open)
-        if strategy != "informative":
-            losses, seed = -self.training_scores_, self._label_seed
-            return most_valuable(strategy, rows, n, losses=losses, seed=seed)
+        if self._labels_enter_training():
+            return _hard_to_assign(self._losses, rows, self._label_seed)[:n]
         (listed, values), log_odds = self._shortlist, self._log_odds
         is_open = np.isin(listed, rows)
         listed = listed[is_open]
@@ -532,7 +474,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         check_is_fitted(self)
         return self._label_model.influences(self.detector_.feature_space(X))
 
-    @available_if(lambda self: hasattr(_own(self), "explain"))
     def explain(self, X: ArrayLike, **params: Any) -> Any:
         """Split the loss of each row over its features, as the detector does.
 
@@ -550,10 +491,50 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         return self.detector_.reasons(X, **params)
 
 
-def _own(estimator):
-    """Return the detector of an IMBoostDetector, fitted or not."""
-    detector = getattr(estimator, "detector_", estimator.detector)
-    return ALTBIDetector() if detector is None else detector
+def _checked_labels(labels, n_rows):
+    """Return labels as floats, NaN where unknown."""
+    if labels is None:
+        return np.full(n_rows, np.nan)
+    values = np.array(labels)
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"labels has shape {values.shape}, but there are {n_rows} rows; pass one "
+            "label per row, NaN where it is unknown."
+        )
+    if values.dtype == object:
+        is_missing = [value is None or is_pandas_na(value) for value in values]
+        values = np.where(is_missing, np.nan, values)
+    meaning = "1 is an outlier, 0 an inlier and NaN unknown"
+    try:
+        values = values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"labels must be numbers: {meaning}.") from None
+    wrong = values[~np.isin(values, (0, 1)) & ~np.isnan(values)]
+    if len(wrong):
+        raise ValueError(f"labels contains {wrong[0]:g}: {meaning}.")
+    return values
+
+
+def _mask_of(rows, n_rows):
+    """Return a mask of rows, given by number or as a mask; None means all."""
+    mask = np.zeros(n_rows, dtype=bool)
+    mask[slice(None) if rows is None else rows] = True
+    return mask
+
+
+def _hard_to_assign(losses, rows, seed):
+    """Sort rows by how hard it is to assign them to one of two Gaussians."""
+    mixture = fit_two_gaussians(losses)
+    variances = np.maximum(mixture.variances, np.finfo(np.float64).tiny)
+    squares = (losses[:, None] - mixture.means) ** 2
+    with np.errstate(divide="ignore"):
+        log_density = np.log(mixture.weights) - 0.5 * np.log(variances)
+    log_density = log_density - 0.5 * squares / variances
+    posterior = expit(-np.abs(np.diff(log_density, axis=1)[:, 0]))
+    order = np.random.default_rng(seed).permutation(len(losses))
+    shuffled = rows[np.argsort(order[rows])]
+    distance = np.abs(posterior - MIXTURE_POSTERIOR)
+    return shuffled[np.argsort(distance[shuffled], kind="stable")]
 
 
 def _losses(detector, X):
