@@ -26,6 +26,7 @@ from skim.metrics import fit_two_gaussians
 from skim.networks import VAEConfig
 from skim.schedules import ALTBISchedule
 
+
 def small(**params):
     settings = {"epochs": 14, "n_estimators": 2, "network": "vae", "random_state": 0}
     return ALTBIDetector(schedule=ALTBISchedule(n_snapshots=3), **settings | params)
