@@ -11,40 +11,11 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.validation import _num_samples
 
 from skim.metrics import get_scorer
 from skim.model_selection._epoch_run import EpochRun, detector_of
 
 DEFAULT_SCORING = "neg_loss_entropy"
-
-
-class InSampleSplit:
-    """The split that trains on all rows and scores all of them.
-
-    This is how outliers are found in a given table: the training rows are the rows of
-    interest. Use it as the `cv` of a search with a scorer that needs no labels, or to
-    evaluate as benchmarks of outlier detection do.
-
-    See Also
-    --------
-    sklearn.model_selection.StratifiedKFold : Folds that spread the outliers evenly.
-
-    Examples
-    --------
-    >>> from skim.model_selection import InSampleSplit
-    >>> list(InSampleSplit().split([[1.0], [2.0]]))
-    [(array([0, 1]), array([0, 1]))]
-    """
-
-    def get_n_splits(self, X=None, y=None, groups=None):
-        """Return the number of splits, 1."""
-        return 1
-
-    def split(self, X, y=None, groups=None):
-        """Generate the indices of all rows, twice."""
-        rows = np.arange(_num_samples(X))
-        yield rows, rows.copy()
 
 
 class EpochSearchCV(GridSearchCV):
@@ -77,7 +48,7 @@ class EpochSearchCV(GridSearchCV):
     cv : int, cross-validation generator or iterable, default=None
         How to split the data, as in GridSearchCV: None means five plain folds. Use
         :class:`~sklearn.model_selection.StratifiedKFold` if outliers are few or labels
-        are sorted, and :class:`InSampleSplit` to score the training rows.
+        are sorted, and ``[(rows, rows)]`` with all row numbers to score training rows.
 
     refit, verbose, pre_dispatch, error_score, return_train_score : object
         As in GridSearchCV.
