@@ -138,10 +138,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    _stored = (
-        *("offset_", "detector_", "_label_model", "_label_seed", "_log_odds"),
-        *("_losses", "_shortlist"),
-    )
     training_rows_ = None  # labels number the rows, so all of them are scored
     detector_: Any
     _fingerprint: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, Self
 
@@ -33,19 +33,12 @@ class ThresholdMixin(Versioned, OutlierMixin):
     Rows whose score is below `offset_` are outliers.
     """
 
-    _stored: tuple = ("offset_", "model_")
+    fit: Callable
+    score_samples: Callable
     offset_: float
     training_scores_: NDArray[np.float64]
     held_out_scores_: NDArray[np.float64] | None = None
     is_ordinary_: NDArray[np.bool_] | None = None
-
-    @abstractmethod
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Fit the detector."""
-
-    @abstractmethod
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Score rows: the lower, the more abnormal."""
 
     def fit_predict(
         self, X: ArrayLike, y: object = None, **params: Any

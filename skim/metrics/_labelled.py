@@ -6,8 +6,6 @@ from sklearn.utils import column_or_1d
 
 from skim._utils import outlier_mask
 
-ADVICE = " In cross-validation, use StratifiedKFold."
-
 
 def outlier_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """Compute the area under the ROC curve, with outliers as the positive class.
@@ -63,5 +61,5 @@ def outlier_average_precision_score(y_true: ArrayLike, y_score: ArrayLike) -> fl
 
 def _with_outliers_positive(metric, y_true, y_score):
     y_score = column_or_1d(y_score)
-    is_outlier = outlier_mask(y_true, len(y_score), name="y_true", advice=ADVICE)
+    is_outlier = outlier_mask(y_true, len(y_score), "y_true")
     return float(metric(is_outlier, -y_score))

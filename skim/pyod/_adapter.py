@@ -60,7 +60,6 @@ class PyODDetector(ThresholdMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {"detector": [BaseDetector]}
-    _stored = ("offset_", "detector_")
 
     def __init__(self, detector: BaseDetector):
         self.detector = detector

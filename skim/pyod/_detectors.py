@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -106,9 +105,9 @@ class PyODIMDetector(BaseDetector):
         self : object
         """
         share = self.contamination
-        if not (isinstance(share, Real) and 0 < share <= 0.5):
+        if not (isinstance(share, float) and 0 < share <= 0.5):
             raise ValueError(
-                f"contamination must be a number in (0, 0.5], not {share!r}."
+                f"contamination must be a float in (0, 0.5], not {share!r}."
             )
         detector = self._detector_class(**self.get_params(deep=False)).fit(X)
         # With labels, PyOD would take their number of classes in predict_proba.

@@ -54,8 +54,11 @@ def test_cross_val_score_with_scikit_learns_own_scorer(table, is_outlier):
 
 
 def test_device_is_resolved_at_fit(table):
-    assert make_quick("altbi").fit(table).device_ == "cpu"
-    assert make_quick("altbi", device="auto").fit(table).device_ in {"cpu", "cuda"}
+    assert make_quick("altbi").fit(table).model_.device == "cpu"
+    assert make_quick("altbi", device="auto").fit(table).model_.device in {
+        "cpu",
+        "cuda",
+    }
     for absent in ("cuda:99", "meta", "toaster"):
         with pytest.raises(ValueError, match=r"device=.* is not available"):
             make_quick("altbi", device=absent).fit(table)

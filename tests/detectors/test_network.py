@@ -92,9 +92,9 @@ def test_members_start_from_the_modules_own_initialisation(table):
         detector = fitted(
             Constant, table, epochs=1, schedule=ALTBISchedule(learning_rate=1e-9)
         )
-    first = detector.weights_[0, :, : 4 * 6]
+    first = detector.model_.snapshots.weights[0, :, : 4 * 6]
     np.testing.assert_allclose(first, 0.25, atol=1e-6)
-    others = detector.weights_[0, :, 4 * 6 :]
+    others = detector.model_.snapshots.weights[0, :, 4 * 6 :]
     assert not np.array_equal(others[0], others[1])
 
 

@@ -117,7 +117,7 @@ def test_scorers_training_scores_pipelines_grids_frames_and_processes(
 def fingerprint(estimator, X, y):
     """Sum up all that a fit has set."""
     history = sum(np.nansum(column) for column in estimator.history_.values())
-    arrays = estimator.weights_, estimator.typical_contributions_
+    arrays = estimator.model_.snapshots.weights, estimator.model_.typical.by_column
     fitted = estimator.offset_, estimator.n_features_in_, estimator.epochs
     sums = sum(float(part.sum()) for part in (*arrays, estimator.training_scores_))
     return float(history + sums + sum(fitted))

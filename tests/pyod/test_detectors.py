@@ -118,7 +118,7 @@ def test_clone_and_set_params(table):
 def test_contamination_must_be_a_share(table):
     for wrong in (0.0, 0.6, 1, np.nan, "auto", None):
         detector = ALTBI().set_params(contamination=wrong)
-        with pytest.raises(ValueError, match=r"number in \(0, 0.5\]"):
+        with pytest.raises(ValueError, match=r"float in \(0, 0.5\]"):
             detector.fit(table)
 
 
