@@ -22,7 +22,7 @@ from skim import _nets as nets
 from skim._detectors._altbi import ALTBIDetector, published_vae
 from skim._detectors._base import N_TYPICAL_ROWS
 from skim._detectors._label_model import LabelModel, usable_labels
-from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
+from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin, set_verdict
 from skim._model._threshold import offset_of, threshold
 from skim._training._boosting import IMBoostSchedule
 from skim._training._mixture import fit_two_gaussians
@@ -39,10 +39,8 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     Without labels, this is the detector that it is given. A label changes the score of
     its row, and of other rows the more they resemble it: a Gaussian process adds to
     what the loss of the detector says. Labels can be known beforehand, or be given to
-    the rows that :meth:`query` names.
-
-    :meth:`paper` gives the original method [1]_, in which labels enter the training of
-    the networks and nothing else.
+    the rows that :meth:`query` names. :meth:`paper` gives the original method [1]_, in
+    which labels enter the training of the networks and nothing else.
 
     Read more in :doc:`/labels`.
 
@@ -57,9 +55,8 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         Share of outliers in the training data, in (0, 0.5], which sets the
         threshold. Without labels, that of "auto" lies where the losses of the training
         data thin out. With labels, "auto" flags rows that are more likely than not to
-        be outliers, but with `n` labels it changes the number of outliers by a factor
-        of at most ``1 + n / 5``, and of at most 2 plus the number of labels of the
-        rarer kind.
+        be outliers, unless that changes the number of outliers by more than so few
+        labels can tell.
 
     random_state : int, RandomState instance or None, default=None
         Controls what is chosen at random, and the detector if its own `random_state`
@@ -78,7 +75,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         Scores of the training data, as `score_samples` returns them.
 
     labels_ : ndarray of shape (n_samples,)
-        The labels of the training data, NaN where unknown.
+        Labels of the training data, NaN where unknown.
 
     label_rows_ : ndarray of int
         Sorted indices of the training rows whose labels affect the scores, including
@@ -100,13 +97,11 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
     Notes
     -----
-    With labels, scores are negated log-odds of an outlier, and on another scale than
-    without. The loss alone gives a row log-odds that are 0 at the threshold; a Gaussian
-    process, whose covariance falls off exponentially with the mean absolute difference
-    of the standardised features, adds what the labels say. Rows with small losses are
-    assumed to be inliers until there are three per known outlier. Of more than 1,000
-    labels, a sample is used. :meth:`explain` and :meth:`reasons` are about the loss
-    alone, :meth:`label_influences` is about the labels.
+    With labels, scores are negated log-odds of an outlier, on another scale than
+    without. Rows with small losses are assumed to be inliers until there are three per
+    known outlier. Of more than 1,000 labels, a sample is used. :meth:`explain` and
+    :meth:`reasons` are about the loss alone, :meth:`label_influences` is about the
+    labels.
 
     A second `fit` to the same data with the same parameters learns other labels without
     training the detector again, unless labels enter its training.
@@ -295,7 +290,11 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             if fingerprint and fingerprint == self._fingerprint:
                 return self.detector_, self._losses, self._label_seed, fingerprint
             detector.fit(X)
-        return detector, _losses(detector, X), self._new_seed(), fingerprint
+        if getattr(detector, "training_rows_", None) is None:
+            losses = -detector.training_scores_
+        else:
+            losses = -detector.score_samples(X)
+        return detector, losses, self._new_seed(), fingerprint
 
     def _learn(self, X, labels, trained):
         """Learn labels, and set all attributes when that is done."""
@@ -315,16 +314,15 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             with nets.compute():
                 model.fit(used, known, values_of(used), losses[used])
         log_odds = _log_odds(model, detector, X, losses)
-        doubt = np.abs(log_odds)
-        doubt[is_known] = np.inf
+        doubt = np.where(is_known, np.inf, np.abs(log_odds))
         listed = np.sort(np.argsort(doubt, kind="stable")[:N_LISTED])
         shortlist = listed, values_of(listed)
 
+        scores = -log_odds if len(model.rows) else -losses
+        set_verdict(self, detector, scores, None, is_ordinary)
         self.detector_ = detector
         self.labels_ = labels
         self.label_rows_ = model.rows
-        self.training_scores_ = -log_odds if len(model.rows) else -losses
-        self.is_ordinary_ = is_ordinary
         self._losses, self._log_odds = losses, log_odds
         self._label_model, self._label_seed = model, seed
         self._shortlist, self._fingerprint = shortlist, fingerprint
@@ -353,13 +351,14 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         return own_random_state(random_state).randint(2**31 - 1)
 
     def _set_offset(self, contamination):
-        by_loss = self._label_model.by_loss(self._losses)
-        if contamination == "auto":
-            self.offset_without_labels_ = 0.0
-        else:
-            self.offset_without_labels_ = threshold(-by_loss, contamination)
         super()._set_offset(contamination)
-        if contamination == "auto" and len(self.label_rows_):
+        by_loss, self.offset_without_labels_ = (
+            self._label_model.by_loss(self._losses),
+            0.0,
+        )
+        if contamination != "auto":
+            self.offset_without_labels_ = threshold(-by_loss, contamination)
+        elif len(self.label_rows_):
             self.offset_ = self._offset_by_labels(by_loss)
 
     def _offset_by_labels(self, by_loss):
@@ -380,16 +379,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         share = min(n_allowed / len(self.training_scores_), 0.5)
         return threshold(self.training_scores_, share)
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen during `fit`."""
-        return self.detector_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray:
-        """Names of features seen during `fit`."""
-        return self.detector_.feature_names_in_
-
     # Asking --------------------------------------------------------------------
 
     def query(self, n: int = 10, *, among: ArrayLike | None = None) -> NDArray[np.intp]:
@@ -406,13 +395,12 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
         among : array-like of int or of bool, default=None
             The rows that may be asked about, by number or as a mask; all by default.
-            How rows resemble each other is considered for the 2,000 rows nearest to
-            the threshold; others come last.
 
         Returns
         -------
         rows : ndarray of int
-            Numbers of rows without a label, the most valuable first.
+            Numbers of rows without a label, the most valuable first. How they resemble
+            each other is considered for up to 500 of them.
         """
         check_is_fitted(self)
         check_scalar(n, "n", Integral, min_val=0)
@@ -420,16 +408,17 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         rows = np.flatnonzero(is_open)
         if self._labels_enter_training():
             return _hard_to_assign(self._losses, rows, self._label_seed)[:n]
-        (listed, values), log_odds = self._shortlist, self._log_odds
-        is_open = np.isin(listed, rows)
-        listed = listed[is_open]
+        listed, values = self._shortlist
+        is_listed = is_open[listed]
+        listed, log_odds = listed[is_listed], self._log_odds
         with nets.compute():
             places = self._label_model.most_informative(
-                log_odds[listed], values[is_open], n
+                log_odds[listed], values[is_listed], n
             )
-        others = rows[~np.isin(rows, listed)]
+        chosen = listed[places]
+        others = rows[~np.isin(rows, chosen)]
         others = others[np.argsort(np.abs(log_odds[others]), kind="stable")]
-        return np.r_[listed[places], others][:n]
+        return np.r_[chosen, others][:n]
 
     # Scoring and explaining ----------------------------------------------------
 
@@ -531,13 +520,6 @@ def _hard_to_assign(losses, rows, seed):
     shuffled = rows[np.argsort(order[rows])]
     distance = np.abs(posterior - MIXTURE_POSTERIOR)
     return shuffled[np.argsort(distance[shuffled], kind="stable")]
-
-
-def _losses(detector, X):
-    """Return the losses of all rows of the training data."""
-    if getattr(detector, "training_rows_", None) is None:
-        return -detector.training_scores_
-    return -detector.score_samples(X)
 
 
 def _log_odds(model, detector, X, losses):

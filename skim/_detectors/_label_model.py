@@ -79,7 +79,7 @@ class LabelModel:
         return _kernel(self._standardised(values), self._points) * self._weights
 
     def most_informative(self, log_odds, values, n):
-        """Return the indices of `n` rows to ask about, the most informative first.
+        """Return the indices of up to `n` rows, the most informative first.
 
         The next row is the one whose label is least predictable and whose log-odds
         vary most, given the labels so far and those to the rows before it.
@@ -107,9 +107,7 @@ class LabelModel:
             factor[k] = covariance / np.sqrt(variance[best] + 1 / information[best])
             variance -= factor[k] ** 2
             doubt[best] = -1.0
-        order = np.argsort(-doubt * variance, kind="stable")
-        rest = order[: len(points) - n_planned]  # the last ones are chosen
-        return np.r_[np.array(chosen, dtype=np.intp), rest][:n]
+        return np.array(chosen, dtype=np.intp)
 
     def _evidence(self, losses):
         """Map losses to a scale that all tables share; outliers are well above 1."""
