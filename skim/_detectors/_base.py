@@ -362,10 +362,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
             normalization of the losses account for (none in
             :class:`IMAutoencoderDetector`).
         """
-        return self._contributions(scaled_table(self, X), relative)
-
-    def _contributions(self, table, relative):
-        n_threads = effective_n_jobs(self.n_jobs)
+        table, n_threads = scaled_table(self, X), effective_n_jobs(self.n_jobs)
         with nets.compute():
             contributions = self.model_.contributions(table, n_threads=n_threads)
             if relative:
@@ -404,7 +401,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         table = scaled_table(self, X, dtype=np.float64)
         n_rows, n_features = table.X.shape
         n_reasons = n_features if n_reasons is None else min(n_reasons, n_features)
-        contributions = self._contributions(table, relative=True)
+        contributions = self.explain(X, relative=True)
         with nets.compute(), np.errstate(over="ignore", invalid="ignore"):
             cells = cells_to_blame(self.model_, table, contributions, n_reasons)
         index = getattr(X, "index", None)
@@ -487,9 +484,7 @@ def _validated(estimator, X, *, reset=False, dtype=(np.float64, np.float32), **c
 
 
 def _check_columns(scaler, names):
-    """Refuse infinite values; warn of columns that have no values at all."""
-    if np.isinf(scaler.half_range_).any():  # with assume_finite=True
-        raise ValueError("X contains infinity; replace or drop those values.")
+    """Warn of columns that have no values at all."""
     is_empty = scaler.n_known_ == 0
     if is_empty.all():
         raise ValueError("X has no values: all its cells are missing.")

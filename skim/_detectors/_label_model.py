@@ -14,7 +14,6 @@ INLIERS_PER_OUTLIER = 3  # at least, of which some may be assumed
 ROUNDING = 1e-6  # of scaled values in single precision
 MIN_INFORMATION = 0.05  # of a label about the log-odds of its row, in planning
 N_PLANNED = 500  # rows that are planned jointly
-MAX_SIMILARITIES = 2**20  # computed at a time
 MAX_STEPS = 100  # of Newton's method, which needs about ten
 SHORTEST_STEP = 1e-12
 
@@ -61,18 +60,11 @@ class LabelModel:
 
     def log_odds(self, losses, values):
         """Return the log-odds of rows; those of a row do not depend on the others."""
-        return self.by_loss(losses) + self.by_labels(values)
+        return self.by_loss(losses) + self.influences(values).sum(axis=1)
 
     def by_loss(self, losses):
         """Return the log-odds of rows from their losses alone."""
         return SLOPE * (self._evidence(losses) - self._zero)
-
-    def by_labels(self, values):
-        """Return what labels add to the log-odds of rows."""
-        size = max(MAX_SIMILARITIES // max(len(self.rows), 1), 1)
-        starts = range(0, len(values), size)
-        parts = [self.influences(values[i : i + size]).sum(axis=1) for i in starts]
-        return np.concatenate([np.empty(0), *parts])
 
     def influences(self, values):
         """Return the contribution of each label to the log-odds, (n, n_labels)."""

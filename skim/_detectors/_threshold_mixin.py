@@ -43,12 +43,7 @@ class ThresholdMixin(Versioned, OutlierMixin):
     def fit_predict(
         self, X: ArrayLike, y: object = None, **params: Any
     ) -> NDArray[np.int_]:
-        """Fit the detector and label the training data.
-
-        Parameters
-        ----------
-        X, y, **params
-            Passed on to :meth:`fit`.
+        """Fit the detector and label the training data; see :meth:`fit`.
 
         Returns
         -------
@@ -93,10 +88,9 @@ class ThresholdMixin(Versioned, OutlierMixin):
     def outlier_probability(self, X: ArrayLike) -> NDArray[np.float64]:
         """Map the scores of rows to [0, 1], with one half at the threshold.
 
-        The odds of a row are how much rarer its score is than the threshold, if the
-        scores of the training data fall off exponentially from their median: a row
-        with 0.9 is nine times as rare as one at the threshold. This is a convenient
-        scale, not a calibrated frequency of outliers.
+        A row with 0.9 is nine times as rare as one at the threshold, if the scores of
+        the training data fall off exponentially from their median. This is a
+        convenient scale, not a calibrated frequency of outliers.
 
         Parameters
         ----------

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import config_context
 
 from tests.conftest import make_quick
 
@@ -16,17 +15,6 @@ def test_infinite_values_are_refused(quick, fitted, table):
         fitted.score_samples(spoilt)
     with pytest.raises(ValueError, match="infinity"):
         quick().fit(spoilt)
-
-
-@pytest.mark.filterwarnings("ignore:invalid value")
-def test_infinite_values_are_refused_even_if_assumed_absent(table):
-    spoilt = table.copy()
-    spoilt[3, 2] = np.inf
-    with (
-        config_context(assume_finite=True),
-        pytest.raises(ValueError, match="X contains infinity"),
-    ):
-        make_quick("altbi").fit(spoilt)
 
 
 def test_strings_are_refused():

@@ -364,7 +364,6 @@ def test_wrong_settings_are_refused(hidden):
     with pytest.raises(ValueError, match="n_rounds"):
         quick().fit_oracle(X, np.zeros_like, n_rounds=0)
     for boosted, message in (
-        (IMBoostDetector(small(contamination=0.0)), "contamination=0"),
         (quick_paper(epochs=6), "less than epochs=6"),
         (quick_paper(stopping="entropy"), "needs stopping=None"),
     ):
