@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, _fit_context, clone
-from sklearn.utils import _safe_indexing, check_scalar
+from sklearn.utils import _safe_indexing, check_random_state, check_scalar
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -26,7 +26,7 @@ from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin, set_
 from skim._model._threshold import offset_of, threshold
 from skim._training._boosting import IMBoostSchedule
 from skim._training._mixture import fit_two_gaussians
-from skim._utils import evenly_spaced, own_random_state, unmasked
+from skim._utils import evenly_spaced, unmasked
 
 N_LISTED = 2000  # rows in doubt, of which questions are chosen
 BLOCK_ROWS = 2**12  # scored at once
@@ -59,8 +59,8 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         labels can tell.
 
     random_state : int, RandomState instance or None, default=None
-        Controls what is chosen at random, and the detector if its own `random_state`
-        is None. Pass an int for reproducible scores.
+        Controls the detector if its own `random_state` is None, and which rows are
+        assumed to be inliers. Pass an int for reproducible scores.
 
     Attributes
     ----------
@@ -137,7 +137,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     detector_: Any
     _fingerprint: str | None = None
     _losses: NDArray[np.float64]
-    _label_seed: int
 
     def __init__(self, detector=None, *, contamination="auto", random_state=None):
         self.detector = detector
@@ -200,7 +199,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         self : object
         """
         labels = _checked_labels(labels, _num_samples(X))
-        self._learn(X, labels, self._trained(X, labels))
+        self._learn(X, labels, *self._trained(X, labels))
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -247,7 +246,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         n_rows = _num_samples(X)
         if n_per_round is None:
             n_per_round = 6 if n_rows <= 500 else round(n_rows / 100)
-        check_scalar(n_rounds, "n_rounds", Integral, min_val=1)
         labels, is_open = np.full(n_rows, np.nan), _mask_of(among, n_rows)
 
         def ask(rows):
@@ -257,13 +255,13 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
                 labels[rows] = _checked_labels(oracle(rows), len(rows))
 
         def ask_while_training(losses):
-            rows = _hard_to_assign(losses, np.flatnonzero(is_open), self._new_seed())
+            rows = _hard_to_assign(losses, np.flatnonzero(is_open), self._seed())
             ask(rows[:n_per_round])
             return None if np.isnan(labels).all() else labels
 
         if self._labels_enter_training():
             questions = {"ask": ask_while_training, "n_rounds": n_rounds}
-            self._learn(X, labels, self._trained(X, labels, **questions))
+            self._learn(X, labels, *self._trained(X, labels, **questions))
             return self
         self.fit(X)
         for _ in range(n_rounds):
@@ -272,10 +270,9 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         return self
 
     def _trained(self, X, labels, **questions):
-        """Return a detector fitted to the data, perhaps that of the previous fit.
+        """Return a fitted detector, perhaps that of the previous fit, and the losses.
 
-        Also the losses of the rows, the seed of random choices among them, and what
-        tells whether the detector would be fitted to the same again.
+        Also what tells whether the detector would be fitted to the same again.
         """
         X, detector, fingerprint = unmasked(X), self._new_detector(), None
         if self._labels_enter_training():
@@ -288,17 +285,16 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         else:
             fingerprint = _fingerprint(detector, X)
             if fingerprint and fingerprint == self._fingerprint:
-                return self.detector_, self._losses, self._label_seed, fingerprint
+                return self.detector_, self._losses, fingerprint
             detector.fit(X)
         if getattr(detector, "training_rows_", None) is None:
             losses = -detector.training_scores_
         else:
             losses = -detector.score_samples(X)
-        return detector, losses, self._new_seed(), fingerprint
+        return detector, losses, fingerprint
 
-    def _learn(self, X, labels, trained):
+    def _learn(self, X, labels, detector, losses, fingerprint):
         """Learn labels, and set all attributes when that is done."""
-        detector, losses, seed, fingerprint = trained
         X = unmasked(X if hasattr(X, "shape") else np.asarray(X))
 
         def values_of(rows):
@@ -310,7 +306,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         model = LabelModel(losses, limit, values_of(sample))
         is_known = ~np.isnan(labels)
         if is_known.any() and not self._labels_enter_training():
-            used, known = usable_labels(labels, losses, seed)
+            used, known = usable_labels(labels, losses, self._seed())
             with nets.compute():
                 model.fit(used, known, values_of(used), losses[used])
         log_odds = _log_odds(model, detector, X, losses)
@@ -324,8 +320,8 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         self.labels_ = labels
         self.label_rows_ = model.rows
         self._losses, self._log_odds = losses, log_odds
-        self._label_model, self._label_seed = model, seed
-        self._shortlist, self._fingerprint = shortlist, fingerprint
+        self._label_model, self._shortlist = model, shortlist
+        self._fingerprint = fingerprint
         self._set_offset(self.contamination)
 
     def _new_detector(self):
@@ -338,12 +334,12 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         schedule = getattr(self.detector, "schedule", None)
         return isinstance(schedule, IMBoostSchedule) or schedule == "imboost"
 
-    def _new_seed(self):
+    def _seed(self):
         """Return the seed of random choices among rows, by the first that is set."""
         random_state = self.random_state
         if random_state is None:
             random_state = getattr(self.detector, "random_state", None)
-        return own_random_state(random_state).randint(2**31 - 1)
+        return check_random_state(random_state or 0).randint(2**31 - 1)
 
     def _set_offset(self, contamination):
         super()._set_offset(contamination)
@@ -402,7 +398,7 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         is_open = _mask_of(among, len(self.labels_)) & np.isnan(self.labels_)
         rows = np.flatnonzero(is_open)
         if self._labels_enter_training():
-            return _hard_to_assign(self._losses, rows, self._label_seed)[:n]
+            return _hard_to_assign(self._losses, rows, self._seed())[:n]
         listed, values = self._shortlist
         is_listed = is_open[listed]
         listed, log_odds = listed[is_listed], self._log_odds

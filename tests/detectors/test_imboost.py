@@ -361,8 +361,6 @@ def test_questions_are_about_rows_in_doubt(without):
 
 def test_wrong_settings_are_refused(hidden):
     X, _ = hidden
-    with pytest.raises(ValueError, match="n_rounds"):
-        quick().fit_oracle(X, np.zeros_like, n_rounds=0)
     for boosted, message in (
         (quick_paper(epochs=6), "less than epochs=6"),
         (quick_paper(stopping="entropy"), "needs stopping=None"),
