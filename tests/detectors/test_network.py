@@ -12,7 +12,6 @@ from torch import nn
 
 from skim import NetworkDetector
 from skim._detectors import _base
-from skim.inspection import trajectory
 from skim.model_selection import EpochSearchCV
 from skim.networks import Flow
 from skim.schedules import ALTBISchedule
@@ -73,10 +72,8 @@ def test_scores_are_reproducible_and_those_of_rows_alone(table):
     assert np.array_equal(last, expected)
 
 
-def test_trajectories_and_searches_take_any_network(table, is_outlier):
+def test_searches_take_any_network(table):
     detector = NetworkDetector(Own, **QUICK)
-    path = trajectory(detector, table, is_outlier)
-    assert len(path.auroc) == len(fitted(Own, table).history_["epoch"])
     search = EpochSearchCV(detector, {"epochs": [6, 12]}, cv=2).fit(table)
     alone = fitted(Own, table, **search.best_params_)
     assert np.array_equal(search.score_samples(table), alone.training_scores_)
@@ -147,8 +144,6 @@ class Wrong(Own):
         losses = super().forward(x)
         if self.how == "shape":
             return losses.mean()
-        if self.how == "pair":
-            return losses, x
         if self.how == "nan":
             return losses.sub(losses).log().mul(0.0)
         if self.how == "no gradient":
@@ -179,7 +174,6 @@ def no_module(n_features):
     ("network", "message"),
     [
         (partial(Wrong, how="shape"), r"one number per row, .* returned \(\)"),
-        (partial(Wrong, how="pair"), "but returned tuple"),
         (partial(Wrong, how="nan"), "NaN or infinity"),
         (partial(Wrong, how="no gradient"), "no gradient"),
         (partial(Wrong, how="steep"), "gradient of the network's losses is not finite"),

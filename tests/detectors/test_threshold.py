@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from pyod.models.knn import KNN
-from pyod.models.pca import PCA
 
 from skim import IMAutoencoderDetector
 from skim._model._threshold import probability, threshold
@@ -158,9 +157,8 @@ def test_probabilities_agree_with_the_labels(table):
         assert_probable(detector.set_contamination(contamination), new)
 
 
-@pytest.mark.parametrize("pyod_detector", [KNN(), PCA(contamination=0.2)])
-def test_probabilities_of_pyod_detectors_agree_with_the_labels(table, pyod_detector):
-    assert_probable(from_pyod(pyod_detector).fit(table), np.r_[table, 3 * table])
+def test_probabilities_of_pyod_detectors_agree_with_the_labels(table):
+    assert_probable(from_pyod(KNN()).fit(table), np.r_[table, 3 * table])
 
 
 def test_probabilities_of_equal_scores():
