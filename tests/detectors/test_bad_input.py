@@ -7,16 +7,6 @@ import pytest
 from tests.conftest import make_quick
 
 
-def test_infinite_values_are_refused(quick, fitted, table):
-    spoilt = table.copy()
-    spoilt[3, 2] = -np.inf
-    spoilt[5, 1] = np.nan  # a gap is no excuse
-    with pytest.raises(ValueError, match="infinity"):
-        fitted.score_samples(spoilt)
-    with pytest.raises(ValueError, match="infinity"):
-        quick().fit(spoilt)
-
-
 def test_strings_are_refused():
     words = [["red", "blue"], ["green", "red"]]
     for table in (words, np.array(words, dtype=object), pd.DataFrame(words)):
