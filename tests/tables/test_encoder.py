@@ -194,7 +194,7 @@ def test_what_keeps_a_column_from_being_numbers_or_dates_is_told(values, warning
         (["1:23:45", "0:00:07", "30:00:00"], [5025, 7, 108_000]),
         (["2h 30m", "45m", "1h"], [9000, 2700, 3600]),
         (["1 day, 2:00:00", "3:00:00", "0:30:00"], [93_600, 10_800, 1800]),
-        (["1 hour 20 min", "90 sec", "2 hours and 5 minutes"], [4800, 90, 7500]),
+        (["1 hour 20 min", "90 sec", "2 hours, 5 minutes"], [4800, 90, 7500]),
     ],
 )
 def test_durations_are_read_as_seconds(values, seconds):
