@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -101,7 +101,7 @@ def read_table(
     import_extra("Reading tables needs pandas and pyarrow", "pandas", "pyarrow")
     if skip_rows < 0:
         raise ValueError(f"skip_rows must not be negative, but it is {skip_rows}.")
-    text = {
+    text: dict[str, Any] = {
         "encoding": encoding,
         "delimiter": delimiter,
         "skip_rows": skip_rows,
@@ -144,7 +144,7 @@ def _read(source, notes, text, sheet=None):
         if source.kind == "text":
             return _named(_read_csv(source, notes, text))
         with source.open() as file:
-            stream = BufferReader(file.read()) if source.compression else file
+            stream = BufferReader(source.read()) if source.compression else file
             if source.kind == "feather":
                 return _named(feather.read_table(stream))
             return _named(open_parquet(source, stream).read())
@@ -152,12 +152,12 @@ def _read(source, notes, text, sheet=None):
 
 def _read_csv(source, notes, text):
     try:
-        return CsvReader(source, notes, **text).read()
+        return CsvReader(source, notes, text).read()
     except UnicodeError:
         if text["encoding"] is not None:
             raise wrong_encoding(source, text["encoding"]) from None
     codec = detect_encoding(source, notes)
-    return CsvReader(source, notes, **text | {"encoding": codec}).read()
+    return CsvReader(source, notes, text | {"encoding": codec}).read()
 
 
 def _read_together(sources, notes, text):
@@ -331,14 +331,14 @@ class BatchReader:
 
     def _schema(self, source):
         if self.is_text:
-            return CsvReader(source, [], **self.text).schema
+            return CsvReader(source, [], self.text).schema
         with source.open() as file:
             return open_parquet(source, file).schema_arrow
 
     def _batches(self, source):
         """Yield Arrow record batches of any length."""
         if source.kind == "text":
-            reader = CsvReader(source, self.notes, **self.text)
+            reader = CsvReader(source, self.notes, self.text)
             try:
                 yield from reader.batches()
             except UnicodeError:

@@ -73,20 +73,8 @@ DECOMPRESSORS: dict[str, Any] = {
 class Source:
     """A table's bytes, which can be read several times.
 
-    Parameters
-    ----------
-    name : str
-        The name of the table in messages.
-    data : bytes, default=None
-        All that came through a pipe.
-    fs : fsspec.AbstractFileSystem, default=None
-    path : str, default=None
-        The path of a file in that file system.
-
-    Attributes
-    ----------
-    limit : float
-        Size from which on a table is too large to be read.
+    They are `data` that came through a pipe, or a file of an fsspec file system. A
+    table of more than `limit` bytes is too large to be read.
     """
 
     def __init__(self, name, data=None, fs=None, path=None):
@@ -114,8 +102,9 @@ class Source:
         """How the file is compressed, or None."""
         with self._raw() as file:
             found = _magic(file.read(16))
-            if found == "zip" and "[Content_Types].xml" in _names(file):
-                return None
+            if found == "zip":
+                names = zipfile.ZipFile(file).namelist()
+                return None if "[Content_Types].xml" in names else found
         return found if found in DECOMPRESSORS else None
 
     @cached_property
@@ -137,12 +126,11 @@ class Source:
         return self.fs.open(self.path, "rb")
 
     def open(self):
-        """Open the decompressed bytes as a binary file that is not too large."""
+        """Open the decompressed bytes as a binary file."""
         if self.compression is None:
             self.check_size(self.state()[0])
             return self._raw()
-        file = DECOMPRESSORS[self.compression](self._raw())
-        return io.BufferedReader(_Counted(file, self.check_size))
+        return DECOMPRESSORS[self.compression](self._raw())
 
     def head(self):
         """Return the first bytes."""
@@ -150,9 +138,11 @@ class Source:
             return file.read(HEAD)
 
     def read(self):
-        """Return all bytes."""
+        """Return all bytes, if they are not too many."""
         with self.open() as file:
-            return file.read()
+            data = file.read(int(self.limit) + 1)
+        self.check_size(len(data))
+        return data
 
     def check_size(self, size):
         """Raise if a table of so many bytes is too large."""
@@ -184,28 +174,6 @@ class Source:
         return ValueError(f"{self.name} cannot be read: {reason}.")
 
 
-class _Counted(io.RawIOBase):
-    """A stream that checks how many bytes came out of it."""
-
-    def __init__(self, file, check):
-        self.file = file
-        self.check = check
-        self.n_bytes = 0
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        n = self.file.readinto(buffer)
-        self.n_bytes += n
-        self.check(self.n_bytes)
-        return n
-
-    def close(self):
-        self.file.close()
-        super().close()
-
-
 def import_extra(need, *modules):
     """Import modules, or raise with installation advice."""
     try:
@@ -226,14 +194,6 @@ def max_bytes():
 
 def _magic(data):
     return next((kind for start, kind in MAGIC.items() if data.startswith(start)), None)
-
-
-def _names(file):
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return archive.namelist()
-    except zipfile.BadZipFile:
-        return []
 
 
 def find_sources(source):
