@@ -167,9 +167,7 @@ def _read_together(sources, notes, text):
     found: list[str] = []
     tables: list = []
     for source in sources:
-        with source.explaining_damage():
-            kind = source.kind
-        if kind not in ("text", "parquet", "feather"):
+        if source.kind not in ("text", "parquet", "feather"):
             raise ValueError(
                 f"{source.name} is neither text nor Parquet; only those can be read "
                 "together."
@@ -178,10 +176,7 @@ def _read_together(sources, notes, text):
         names, wanted = tables[-1].column_names, tables[0].column_names
         check_same_columns(source.name, names, sources[0].name, wanted)
         source.check_size(sum(table.nbytes for table in tables))
-    found = list(dict.fromkeys(found))
-    notes += found[:MAX_NOTES]
-    if len(found) > MAX_NOTES:
-        notes.append(f"There are {len(found) - MAX_NOTES:,} more notes of this kind.")
+    notes += list(dict.fromkeys(found))[:MAX_NOTES]
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
@@ -195,7 +190,7 @@ def check_same_columns(file, names, first_file, wanted):
         "adds": [repr(name) for name in names if name not in wanted],
     }
     told = " and ".join(
-        f"{verb} {', '.join(some[:3])}{f' and {len(some) - 3} more' * (len(some) > 3)}"
+        f"{verb} {', '.join(some[:3])}{', …' * (len(some) > 3)}"
         for verb, some in faults.items()
         if some
     )
@@ -286,24 +281,9 @@ def _named(table):
 class BatchReader:
     """A table of any size in text or Parquet files, read in batches of rows.
 
-    The cells of text files are text.
-
-    Parameters
-    ----------
-    source : str or path-like
-        As in `read_table`.
-    notes : list of str
-        Receives sentences for the user.
-    **text
-        How to read text files, as in `read_table`.
-
-    Attributes
-    ----------
-    sources : list of Source
-    is_text : bool
-        Whether they are text files.
-    header : DataFrame
-        With the columns of the first file, but no rows.
+    The cells of text files are text, and `is_text` says whether the files are.
+    `source` and the options are those of `read_table`; `notes` receives sentences for
+    the user. `header` has the columns of the first file, but no rows.
     """
 
     def __init__(self, source, notes, **text):

@@ -110,7 +110,8 @@ class Source:
     @cached_property
     def kind(self):
         """The format: "text", "json", "parquet", "feather", "xlsx" or "xls"."""
-        head = self.head()
+        with self.explaining_damage():
+            head = self.head()
         found = _magic(head)
         if found in ("parquet", "feather", "zip", "xls"):
             return "xlsx" if found == "zip" else found
