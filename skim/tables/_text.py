@@ -146,16 +146,11 @@ ALIASES = {
 MEANING = {alias: unit for unit, aliases in ALIASES.items() for alias in aliases}
 ORDINALS = ("st", "nd", "rd", "th")
 BOOLEANS = {"true": 1.0, "false": 0.0}
-DURATION = {"is_duration": True}
-DURATIONS = (  # which pandas can read, though it reads much else as well
-    r"[+-]?(?:\d+ ?d(?:ays?)?,? )?\d+:[0-5]\d:[0-5]\d(?:\.\d+)?"
-    r"|(?:\d+(?:\.\d+)? ?[A-Za-z]+,? ?)+"
-)
 PLAIN = {"decimal": ".", "factors": {"": 1.0}, "template": "{}"}
 
 
 def find_numbers(text):
-    """Return what numbers, durations included, were found in text."""
+    """Return what numbers were found in text."""
     values = _sample(text.dropna()).tolist()
     if any(CODE.fullmatch(value) for value in values):
         return NOTHING
@@ -164,14 +159,8 @@ def find_numbers(text):
         for decimal, pattern in NUMBER.items()
     }
     decimal = max(n_read, key=lambda decimal: n_read[decimal])
-    n_durations = 0
-    if not _are_times_of_day(values):
-        n_durations = np.isfinite(_durations(_sample(text.dropna()))).sum()
-    if max(n_read[decimal], n_durations) < MOST * len(values):
+    if n_read[decimal] < MOST * len(values):
         return NOTHING
-    if n_durations > n_read[decimal]:
-        what = "durations in text, in seconds"
-        return _finding(text, _durations(text), DURATION, what)
     return _find_units(text, decimal)
 
 
@@ -266,8 +255,6 @@ def _finding(text, parsed, form, what):
 
 def parse_numbers(text, form):
     """Return the numbers in text as an array, NaN for anything else."""
-    if form.get("is_duration"):
-        return _durations(text)
     decimal, factors = form["decimal"], form["factors"]
     numbers = _plain_numbers(text, decimal if "" in factors else None)
     lost = np.isnan(numbers) & text.notna().to_numpy(bool)
@@ -286,16 +273,6 @@ def _plain_numbers(text, decimal):
         return np.full(len(text), np.nan)
     numbers = pd.to_numeric(text, errors="coerce")
     return numbers.to_numpy(np.float64, na_value=np.nan, copy=True)
-
-
-def _durations(text):
-    """Return durations such as 1:23:45 and 2h 30m in seconds, NaN for anything else."""
-    import pandas as pd
-
-    is_duration = text.str.fullmatch(DURATIONS).fillna(False).astype(bool)
-    text = text.where(is_duration).str.replace(r"(\d) ?d\b", r"\1 days", regex=True)
-    found = pd.to_timedelta(text.astype(object), errors="coerce")
-    return found.dt.total_seconds().to_numpy(np.float64, copy=True)
 
 
 def _number(value, decimal):
@@ -354,28 +331,32 @@ def find_dates(text, order="auto"):
     present = text.dropna()
     sample = _sample(present)
     form = {"format": "", "order": "time of day"}
-    what, warning = "times in text", ""
-    if not _are_times_of_day(sample.tolist()):
-        what = "dates in text"
-        numeric = [match for value in sample if (match := NUMERIC.match(value))]
-        if numeric:
-            order, warning = _order(present, numeric, order)
-            what += f", {order}"
-            if len(numeric) > len(sample) / 2:
-                written = Counter((m[2], "%Y" if m[4][2:] else "%y") for m in numeric)
-                (mark, year), _ = written.most_common(1)[0]
-                form["format"] = FIRSTS[order].format(mark) + year
-        form["order"] = order
-        if np.isfinite(parse_dates(sample, form)).sum() < MOST * len(sample):
-            return NOTHING
-    return _finding(text, parse_dates(text, form), form, what)._replace(warning=warning)
+    times = parse_dates(sample, form)
+    if np.isfinite(times).sum() >= max(ENOUGH * len(sample), 1):
+        return _finding(text, parse_dates(text, form), form, "times in text")
+    what, warning = "dates in text", ""
+    numeric = [match for value in sample if (match := NUMERIC.match(value))]
+    if numeric:
+        order, warning = _order(present, numeric, order)
+        what += f", {order}"
+        if len(numeric) > len(sample) / 2:
+            written = Counter((m[2], "%Y" if m[4][2:] else "%y") for m in numeric)
+            (mark, year), _ = written.most_common(1)[0]
+            form["format"] = FIRSTS[order].format(mark) + year
+    form["order"] = order
+    if np.isfinite(parse_dates(sample, form)).sum() < MOST * len(sample):
+        return NOTHING
+    found = _finding(text, parse_dates(text, form), form, what)
+    return found._replace(warning=warning)
 
 
 def parse_dates(text, form):
     """Return the dates in text as days since 1970, NaN for anything else."""
     order = form["order"]
     if order == "time of day":
-        return on_unique(text, lambda values: [_time_of_day(v) for v in values])
+        return on_unique(
+            text, lambda values: [_time(TIME_OF_DAY.fullmatch(v)) for v in values]
+        )
     days = _parse_format(text, ISO)
     lost = np.isnan(days) & text.notna().to_numpy(bool)
     if lost.any():
@@ -415,22 +396,6 @@ def _parse_format(text, date_format):
     return days_since_1970(pd.to_datetime(text.astype(object), **options))
 
 
-def _are_times_of_day(values):
-    """Whether nearly all values are times of the day rather than durations.
-
-    A duration has a single-digit hour before minutes and seconds, or too many hours.
-    """
-    matches = [m for value in values if (m := TIME_OF_DAY.fullmatch(value))]
-    if len(matches) < ENOUGH * len(values) or not matches:
-        return False
-    if any(match["half"] for match in matches):
-        return True
-    return all(
-        int(match["hour"]) < 24 and (len(match["hour"]) == 2 or not match["second"])
-        for match in matches
-    )
-
-
 def _order(present, numeric, wanted):
     """Return the order of days and months, and a warning if it had to be guessed."""
     if wanted != "auto":
@@ -456,13 +421,10 @@ def _order(present, numeric, wanted):
     )
 
 
-def _time_of_day(value):
-    match = TIME_OF_DAY.fullmatch(value)
-    return _time(match) if match else np.nan
-
-
 def _time(match):
     """Return the time of the day in days, NaN if there is no such time."""
+    if match is None:
+        return np.nan
     hour, half = int(match["hour"]), (match["half"] or "").lower()[:1]
     if hour > (12 if half else 23):
         return np.nan

@@ -188,20 +188,12 @@ def test_what_keeps_a_column_from_being_numbers_or_dates_is_told(values, warning
         assert decision(values).treatment == "frequency"
 
 
-@pytest.mark.parametrize(
-    ("values", "seconds"),
-    [
-        (["1:23:45", "0:00:07", "30:00:00"], [5025, 7, 108_000]),
-        (["2h 30m", "45m", "1h"], [9000, 2700, 3600]),
-        (["1 day, 2:00:00", "3:00:00", "0:30:00"], [93_600, 10_800, 1800]),
-        (["1 hour 20 min", "90 sec", "2 hours, 5 minutes"], [4800, 90, 7500]),
-    ],
-)
-def test_durations_are_read_as_seconds(values, seconds):
-    encoder = TableEncoder().fit(pd.DataFrame({"c": values * 9}))
-    assert encoder.decisions_[0].reason == "durations in text, in seconds"
-    encoded = encoder.transform(pd.DataFrame({"c": values}))
-    np.testing.assert_allclose(encoded.ravel(), seconds)
+def test_durations_are_encoded_in_seconds():
+    seconds = RNG.integers(0, 99, N) ** 2
+    table = pd.DataFrame({"c": pd.to_timedelta(seconds, unit="s")})
+    encoder = TableEncoder().fit(table)
+    assert encoder.decisions_[0].reason == "durations, in seconds"
+    np.testing.assert_array_equal(encoder.transform(table)[:, 0], seconds)
     assert encoder.describe("c", 5025.0) == "1:23:45"
 
 
@@ -230,9 +222,7 @@ def test_dates_as_people_write_them(first):
         encoder = TableEncoder().fit(pd.DataFrame({"c": values}))
     assert encoder.decisions_[0].treatment == "date"
     days = encoder.transform(pd.DataFrame({"c": values}))[:, 0]
-    assert [encoder.describe("c_day", day) for day in days] == [
-        day.isoformat() for day in expected.date
-    ]
+    np.testing.assert_array_equal(days.astype("datetime64[D]"), expected)
 
 
 @pytest.mark.parametrize(
@@ -330,44 +320,21 @@ def test_a_new_level_is_rarer_than_any_that_was_seen():
     encoder = TableEncoder().fit(table)
     new = encoder.transform(pd.DataFrame({"c": ["new"]}))[0, 0]
     assert new < encoder.transform(table).min()
-    assert encoder.describe("c_frequency", new) == "a new value"
-    values = [f"town {i % 30}" for i in range(900)] + ["twon 3"]
-    encoder = TableEncoder().fit(pd.DataFrame({"c": values}))
-    assert encoder.describe("c_frequency", np.log(1 / 901)) == "a rare value"
-    assert encoder.describe("c_frequency", np.log(30 / 901)) == "town 0"
 
 
-def test_unseen_values_are_listed():
-    n = 60
-    table = pd.DataFrame(
-        {
-            "currency": ["EUR"] * n,
-            "rate": [1.0] * n,
-            "empty": [None] * n,
-            "grade": ["a", "b", "c"] * 20,
-            "kind": ["x", "y", "y"] * 20,
-            "size": [f"{i / 4} kg" for i in range(n)],
-            "day": [f"2024-01-{i % 28 + 1:02d}" for i in range(n)],
-            "name": [f"Ann {i}." for i in range(n)],
-        }
-    )
-    categories = TableEncoder().fit(table)
-    assert categories.decisions_[0] == ("currency", "dropped", "constant: EUR")
-    assert not len(categories.unseen_values(table))
-    new = table.iloc[:4].copy()
-    new.index = list("pqrs")
+def test_other_values_in_constant_columns_are_listed():
+    table = pd.DataFrame({"currency": ["EUR"] * 4, "rate": 1.0, "empty": None})
+    table["x"] = [1.5, 2.5, 5.5, 3.0]
+    encoder = TableEncoder().fit(table)
+    assert encoder.decisions_[0] == ("currency", "dropped", "constant: EUR")
+    assert not len(encoder.unseen_values(table))
+    new = table.set_axis(list("pqrs"))
     new["rate"] = [1, 1, 2, None]
-    new.loc["p"] = ["USD", 1, "full", "d", "z", "3 apples", "soon", "Bob"]
-    unseen = categories.unseen_values(new)
+    new.loc["p"] = ["USD", 1, "full", 3.0]
+    unseen = encoder.unseen_values(new)
     assert list(unseen.columns) == ["row", "column", "value"]
     assert unseen.to_numpy().tolist() == [
-        ["p", "currency", "USD"],
-        ["p", "empty", "full"],
-        ["p", "grade", "d"],
-        ["p", "kind", "z"],
-        ["p", "size", "3 apples"],
-        ["p", "day", "soon"],
-        ["r", "rate", "2"],
+        *(["p", "currency", "USD"], ["r", "rate", "2"], ["p", "empty", "full"])
     ]
 
 
@@ -382,13 +349,11 @@ def test_values_are_described_as_the_column_has_them():
             "mass": [f"{v:.1f} kg" for v in rng.normal(70, 5, n)],
             "price": [f"€{v:.2f}".replace(".", ",") for v in rng.normal(0, 50, n)],
             "paid": rng.random(n) > 0.5,
-            "when": pd.date_range("2024-01-01", periods=n, freq="31h"),
-            "cut": ["Ideal"] * 40 + ["Premium"] * 30 + ["Good"] * 9 + ["Goood"],
             "colour": ["D", "E", "E", "F"] * 20,
         }
     )
     encoder = TableEncoder().fit(table)
-    for feature, value, text in [
+    for column, value, text in [
         ("year", 1983.7, "1984"),
         ("share", 0.2512, "0.25"),
         ("share", 0.5, "0.5"),
@@ -396,18 +361,14 @@ def test_values_are_described_as_the_column_has_them():
         ("mass", 70.123, "70.1 kg"),
         ("price", -3.499, "-€3,5"),
         ("paid", 0.8, "True"),
-        ("when_day", 19725.2, "2024-01-03"),
-        ("when_weekday", 3.2, "Thursday"),
-        ("when_hour", 14.5, "14:30"),
-        ("cut_frequency", np.log(0.5), "Ideal"),
-        ("cut_frequency", -0.9, "Premium"),
-        ("cut_frequency", np.log(1 / 80), "Goood"),
         (0, 1983.7, "1984"),
         ("year", np.nan, "missing"),
     ]:
-        assert encoder.describe(feature, value) == text, feature
-    with pytest.raises(ValueError, match="Unknown feature 'x'; the features are year"):
+        assert encoder.describe(column, value) == text, column
+    with pytest.raises(ValueError, match="unknown column 'x'; the columns are year"):
         encoder.describe("x", 1.0)
+    with pytest.raises(ValueError, match="'colour' is not treated as a number"):
+        encoder.describe("colour", 1.0)
 
 
 def test_values_are_recognised_in_any_type():
@@ -428,9 +389,6 @@ def test_tables_of_every_kind_are_accepted_and_not_modified(orders):
     assert parsed["size"].dtype == float
     names = encoder.get_feature_names_out()
     assert len(set(names)) == len(names) == expected.shape[1]
-    for name, origin in zip(names, encoder.origins_, strict=True):
-        assert name.startswith(origin)
-    assert set(encoder.origins_) == set(orders.columns) - {"order"}
     other = TableEncoder().fit(orders.sample(frac=1, random_state=0))
     assert encoder.decisions_ == other.decisions_
     np.testing.assert_array_equal(other.transform(orders), expected)
@@ -513,24 +471,11 @@ def test_features_are_finite_or_nan_whatever_the_cells(old, new):
     for frame in (table, new_table):
         encoded = encoder.transform(frame)
         assert not np.isinf(encoded).any()
-        assert all(encoder.describe(0, value) for value in encoded[:, 0])
-        assert len(encoder.unseen_values(frame)) <= 2 * len(frame)
+        if encoder.decisions_[0].treatment == "number":
+            assert all(encoder.describe(0, value) for value in encoded[:, 0])
 
 
 def test_without_pandas_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"pip install 'skim-od\[cli\]'"):
         TableEncoder().fit([[1], [2]])
-
-
-def test_a_column_of_unreadable_numbers_is_refused():
-    train = pd.DataFrame({"price": np.arange(40) / 7, "size": np.arange(40) % 5})
-    encoder = TableEncoder().fit(train)
-    text = train.astype({"price": str})
-    np.testing.assert_allclose(encoder.transform(text), encoder.transform(train))
-    text["price"] = text["price"].str.replace(".", ",")
-    with pytest.raises(ValueError, match="values in column 'price' cannot be read"):
-        encoder.transform(text)
-    # A few may be just mistakes.
-    assert np.isnan(encoder.transform(text[1:5])[:, 0]).all()
-    assert len(encoder.unseen_values(text[1:5])) == 4
