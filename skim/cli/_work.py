@@ -157,14 +157,10 @@ def _columns(names):
 # What there is to say -------------------------------------------------------------
 
 
-def unseen_values(table, model):
-    """Return sentences on values and groups that the training data did not have."""
+def new_groups(table, model):
+    """Return a sentence on groups that the training data did not have, if any."""
     detector = table_detector(model)
     encoder, by = detector.encoder_, detector.by
-    unseen = encoder.unseen_values(table.reset_index(drop=True))
-    for column, cells in unseen.groupby("column", sort=False):
-        what = "values that the training data did not have, which have no influence"
-        yield f"Column {column!r} has {what}: {_examples(cells)}."
     if by is not None:
         groups = summarise(encoder, table, by)[by].levels
         new = groups.keys() - detector.training_summary_[by].levels

@@ -35,7 +35,7 @@ class ColumnDecision(NamedTuple):
     treatment : str
         "number", "frequency", "date", "identifier" or "dropped".
     reason : str
-        Why, in a few words. For a constant column, it contains the constant.
+        Why, in a few words, such as "constant: EUR".
     """
 
     column: str
@@ -46,18 +46,17 @@ class ColumnDecision(NamedTuple):
 class Outcome(NamedTuple):
     """A decision on a column, and what else to remember.
 
-    `form` says how numbers or dates in text are written, `constant` is the only value
-    of a column, empty if it has none, and `warning` what the user should know.
+    `form` says how numbers or dates in text are written, and `warning` what the user
+    should know.
     """
 
     treatment: str
     reason: str
     form: dict = {}
-    constant: str | None = None
     warning: str = ""
 
 
-NO_VALUES = Outcome("dropped", "no values", constant="")
+NO_VALUES = Outcome("dropped", "no values")
 
 
 def decide(column, name, dates):
@@ -93,7 +92,7 @@ def decide_category(column):
     if not len(levels):
         return NO_VALUES
     if len(levels) == 1:
-        return Outcome("dropped", f"constant: {levels[0]}{gaps}", constant=levels[0])
+        return Outcome("dropped", f"constant: {levels[0]}{gaps}")
     return Outcome("frequency", f"{len(levels):,} levels{gaps}")
 
 
@@ -210,7 +209,7 @@ def _is_id_name(name):
 def _number(column, found):
     finite = np.isfinite(found.parsed)
     if not finite.any():
-        return Outcome("dropped", "no finite values", constant="")
+        return Outcome("dropped", "no finite values")
     if found.parsed[finite].min() == found.parsed[finite].max():
         return decide_category(column)
     n_infinite = int(np.isinf(found.parsed).sum())

@@ -33,17 +33,22 @@ class ColumnSummary(Stored):
 def summarise(encoder, table, by=None):
     """Summarise the columns that can be compared with later ones, by their names.
 
-    These are numbers, levels, and `by`, a column of groups; dates are expected to move.
+    These are numbers, levels, constants, and `by`, a column of groups; dates are
+    expected to move.
     """
     parsed, summaries = encoder.parse(table), {}
-    treated = {d.column: d.treatment for d in encoder.decisions_} | {by: "group"}
+    treated = {
+        d.column: "constant" if d.reason.startswith("constant: ") else d.treatment
+        for d in encoder.decisions_
+    }
+    treated[by] = "group"
     for name in table.columns:
         kind, n_missing = treated.get(name), int(is_missing(table[name]).sum())
         values, levels = np.empty(0), {}
         if kind == "number":
             values = to_numbers(parsed[name])
             values = np.sort(_sample(values[np.isfinite(values)]))
-        elif kind in ("frequency", "group"):
+        elif kind in ("frequency", "constant", "group"):
             levels = to_text(table[name]).value_counts().to_dict()
         if len(values) or 0 < len(levels) <= MAX_LEVELS or kind == "group":
             found = ColumnSummary(len(table), n_missing, values, levels)
@@ -76,7 +81,7 @@ def compare(before, after, describe):
             p = ks_2samp(old.values, new.values, method="asymp").pvalue
             found.append((p, f"nine of ten values of {name} are {ends} ({usual})"))
         elif old.levels and new.levels:
-            levels = list(old.levels | new.levels)
+            levels = list(new.levels | old.levels)
             counts = np.array(
                 [[s.levels.get(level, 0) for level in levels] for s in (old, new)]
             )

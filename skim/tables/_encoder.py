@@ -26,7 +26,7 @@ from skim.tables._columns import (
     NumberEncoder,
 )
 from skim.tables._decide import ColumnDecision, Outcome, decide, decide_category
-from skim.tables._text import to_text, unique_names
+from skim.tables._text import unique_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,6 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
     counts as rarer than all others. Dates get some leeway, because
     new rows tend to be later than the training data: a day after the last one counts
     as the last one, unless it is further away than the training period is long.
-    New values in columns that are no features are told by :meth:`unseen_values`.
 
     Read more in the :doc:`User Guide </command_line>`.
 
@@ -143,7 +142,7 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
         "dates": [StrOptions({"auto", "day first", "month first"})],
     }
 
-    _stored = ("encoders_", "_constants")
+    _stored = ("encoders_", "decisions_")
 
     def __init__(
         self,
@@ -204,11 +203,6 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
         if not encoders:
             why = "; ".join(f"{d.column}: {d.reason}" for d in self.decisions_[:5])
             raise ValueError(f"No column can be used as a feature ({why}).")
-        self._constants = {
-            j: outcome.constant
-            for j, outcome in outcomes.items()
-            if outcome.constant is not None
-        }
         self.encoders_ = encoders
         return self
 
@@ -253,32 +247,6 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
         if not isinstance(own, NumberEncoder):
             raise ValueError(f"Column {column!r} is not treated as a number.")
         return "missing" if np.isnan(value) else own.describe(float(value))
-
-    def unseen_values(self, X: ArrayLike | pd.DataFrame) -> pd.DataFrame:
-        """Find other values in columns that were constant or empty in `fit`.
-
-        They have no influence on the scores.
-
-        Parameters
-        ----------
-        X : DataFrame or array-like of shape (n_samples, n_columns)
-            A table with the columns seen during `fit`.
-
-        Returns
-        -------
-        unseen : DataFrame
-            With the columns "row" (the index, or number, of the row), "column" and
-            "value", in the order of the columns.
-        """
-        check_is_fitted(self)
-        table, names = self._frame(X, reset=False), self._names_in()
-        unseen: list = []
-        for j, constant in self._constants.items():
-            text = to_text(table[j])
-            new = text[text.notna() & (text != constant)]
-            unseen += [(row, names[j], value) for row, value in new.items()]
-        pd = import_pandas("Tables need pandas: pip install 'skim-od[cli]'")
-        return pd.DataFrame(unseen, columns=["row", "column", "value"])
 
     def parse(self, X):
         """Return the table with numbers and dates in text parsed."""

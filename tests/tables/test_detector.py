@@ -410,7 +410,7 @@ def test_pickles_of_another_version_warn_or_are_refused(spoilt):
     with_labels = IMBoostDetector(quick()).fit(spoilt)
     for stored, lost in (
         (detector, "model_"),
-        (detector.encoder_, "_constants"),
+        (detector.encoder_, "decisions_"),
         (with_labels, "_label_model"),
         (detector.model_, "scales"),
         (detector.model_.neighbours, "space"),

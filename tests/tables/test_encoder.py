@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skim.tables import ColumnDecision, TableEncoder
+from skim.tables._drift import compare, summarise
 
 N = 200
 RNG = np.random.default_rng(0)
@@ -322,22 +323,6 @@ def test_a_new_level_is_rarer_than_any_that_was_seen():
     assert new < encoder.transform(table).min()
 
 
-def test_other_values_in_constant_columns_are_listed():
-    table = pd.DataFrame({"currency": ["EUR"] * 4, "rate": 1.0, "empty": None})
-    table["x"] = [1.5, 2.5, 5.5, 3.0]
-    encoder = TableEncoder().fit(table)
-    assert encoder.decisions_[0] == ("currency", "dropped", "constant: EUR")
-    assert not len(encoder.unseen_values(table))
-    new = table.set_axis(list("pqrs"))
-    new["rate"] = [1, 1, 2, None]
-    new.loc["p"] = ["USD", 1, "full", 3.0]
-    unseen = encoder.unseen_values(new)
-    assert list(unseen.columns) == ["row", "column", "value"]
-    assert unseen.to_numpy().tolist() == [
-        *(["p", "currency", "USD"], ["r", "rate", "2"], ["p", "empty", "full"])
-    ]
-
-
 def test_values_are_described_as_the_column_has_them():
     n = 80
     rng = np.random.default_rng(0)
@@ -406,9 +391,8 @@ def test_duplicate_feature_names_are_numbered():
     ]
 
 
-def test_skops_keeps_features_descriptions_and_constants(orders):
+def test_skops_keeps_features_and_descriptions(orders):
     skops_io = pytest.importorskip("skops.io")
-    orders["currency"] = "EUR"
     encoder = TableEncoder().fit(orders)
     file = skops_io.dumps(encoder)
     trusted = skops_io.get_untrusted_types(data=file)
@@ -416,8 +400,6 @@ def test_skops_keeps_features_descriptions_and_constants(orders):
     copy = skops_io.loads(file, trusted=trusted)
     np.testing.assert_array_equal(copy.transform(orders), encoder.transform(orders))
     assert copy.describe("price", 1.5) == encoder.describe("price", 1.5)
-    orders["currency"] = "USD"
-    assert len(copy.unseen_values(orders)) == N
     again = pickle.loads(pickle.dumps(encoder))
     np.testing.assert_array_equal(again.transform(orders), encoder.transform(orders))
 
@@ -479,3 +461,13 @@ def test_without_pandas_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"pip install 'skim-od\[cli\]'"):
         TableEncoder().fit([[1], [2]])
+
+
+def test_tables_differ_also_in_what_was_constant():
+    table = pd.DataFrame({"unit": ["kg"] * N, "x": RNG.normal(size=N)})
+    encoder = TableEncoder().fit(table)
+    before = summarise(encoder, table)
+    assert compare(before, before, encoder.describe) == []
+    after = summarise(encoder, table.assign(unit="lb"))
+    (difference,) = compare(before, after, encoder.describe)
+    assert difference == "unit is lb in 100.0% (0.0%)"
