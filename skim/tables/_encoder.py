@@ -46,9 +46,9 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
 
     - No values, or a single value: dropped.
     - Booleans, numbers, durations, and text with numbers in at least 90% of the rows:
-      a number. Decimal commas, thousands separators, percent signs, currencies,
-      units, multiples such as "5K", and negative numbers in parentheses are
-      understood. Units are converted if a column has several that measure the same.
+      a number. Decimal commas, thousands separators, percent signs, currencies, units
+      and negative numbers in parentheses are understood. Units are converted if a
+      column has several that measure the same.
       An infinite number becomes one far beyond all others. Text that is not numeric
       counts as missing; the reason of the decision gives an example.
     - Consecutive integers without repetition, and columns with "id", "uuid" or "guid"

@@ -228,25 +228,25 @@ def find_sources(source):
 
 def _of_folder(fs, folder, name):
     """Return the text files, or the Arrow files, of a folder."""
-    kinds: dict = {}
-    for path in sorted(filter(fs.isfile, fs.ls(folder, detail=False))):
-        *_, base = path.split("/")
-        suffix = _suffix(base)
-        hidden = base.startswith((".", "_"))  # also what Spark writes beside
-        if suffix in (*TEXT, *ARROW) and not hidden:
-            kinds.setdefault(suffix, []).append(path)
+    paths = [
+        path
+        for path in sorted(filter(fs.isfile, fs.ls(folder, detail=False)))
+        # Spark writes hidden files beside its own.
+        if _suffix(path) in (*TEXT, *ARROW) and Path(path).name[0] not in "._"
+    ]
     pattern = f"{str(name).rstrip('/')}/"
-    if not kinds:
+    if not paths:
         raise FileNotFoundError(
             f"{name} is a directory without CSV or Parquet files; for those in its "
             f"subdirectories, use a pattern such as '{pattern}**/*.csv'."
         )
+    kinds = sorted(set(map(_suffix, paths)))
     if len(kinds) > 1:
         raise ValueError(
             f"{name} has files of several formats ({', '.join(kinds)}); use a pattern "
-            f"such as '{pattern}*{next(iter(kinds))}'."
+            f"such as '{pattern}*{kinds[0]}'."
         )
-    return next(iter(kinds.values()))
+    return paths
 
 
 def _suffix(name):

@@ -1,4 +1,4 @@
-"""Parsing text: numbers, durations, dates and missing values."""
+"""Parsing text: numbers, dates and missing values."""
 
 import re
 from collections import Counter
@@ -104,14 +104,10 @@ CURRENCIES = (
     "SEK SGD THB TRY USD ZAR"
 )
 MONEY = rf"[A-Z]{{0,2}}[€$£¥₹₽₩₺]|{CURRENCIES.replace(' ', '|')}|Rs\.?|kr\.?|zł"
-MULTIPLES = {"k": 1e3, "K": 1e3, "thousand": 1e3, "M": 1e6, "mn": 1e6, "mio": 1e6} | {
-    "million": 1e6, "B": 1e9, "bn": 1e9, "billion": 1e9,
-}  # fmt: skip
 NUMBER = {
     decimal: re.compile(
         rf"(?P<open>\()?(?P<sign>[+\-−]?)\s*(?P<money>{MONEY})?\s*(?P<open2>\()?"
         rf"(?P<sign2>[+\-−]?)(?P<digits>{digits})\s*"
-        rf"(?:(?P<multiple>{'|'.join(MULTIPLES)})(?![^\W\d_]|[²³/]))?\s*"
         r"(?P<unit>[^\d\s.,()+\-:;<>=_#*'’\"&?!\\/|][^\d(),:;]{0,14})?"
         r"(?(open)\)|)(?(open2)\)|)"
     )
@@ -205,20 +201,13 @@ def _converted(read, factors):
 def _are_codes(values):
     """Whether single letters are no units, but part of codes such as 12A and 14B."""
     letters = {value[-1] for value in values if re.fullmatch(r"\d+[A-Z]", value)}
-    return len(letters) > 1 and not letters <= set(MULTIPLES)
+    return len(letters) > 1
 
 
 def _factors(units, main):
     """Return the factors that convert units to the main one, as far as they can be."""
-    covered = {
-        k: sum(count for unit, count in units.items() if unit in family)
-        for k, family in enumerate(UNITS)
-        if main in family
-    }
-    most = [k for k in covered if covered[k] == max(covered.values())]
-    if len(most) != 1:
-        return {main: 1.0}
-    family = UNITS[most[0]]
+    families = [family for family in UNITS if main in family] or [{main: 1.0}]
+    family = max(families, key=lambda family: sum(units[unit] for unit in family))
     return {unit: size / family[main] for unit, size in family.items()}
 
 
@@ -228,13 +217,10 @@ def _template(values, read, main):
     for value, (_, unit) in zip(values[:SAMPLE], read, strict=False):
         if unit == main:
             start, end = re.split(r"[\d.,].*[\d.,]|\d", value, maxsplit=1)
-            start, end = start.strip("(+-−"), end.strip(")")
-            multiple = next((m for m in MULTIPLES if end.strip().startswith(m)), "")
-            if multiple and _unit(end.strip()) != main:
-                end = end.lstrip().removeprefix(multiple)
-            templates[start + "{}" + end] += 1
-    best = max(templates.values(), default=0)
-    return max((t for t in templates if templates[t] == best), default="{}")
+            templates[start.strip("(+-−") + "{}" + end.strip(")")] += 1
+    return max(
+        templates or ["{}"], key=lambda template: (templates[template], template)
+    )
 
 
 def _finding(text, parsed, form, what):
@@ -245,12 +231,9 @@ def _finding(text, parsed, form, what):
     if not n_lost:
         return Found(form, 1.0, what, parsed=parsed)
     share = 1.0 - n_lost / int(present.sum())
-    # The rows may come in any order.
-    counts = text[lost].value_counts()
-    example = str(min(counts.index[counts == counts.iloc[0]]))
-    if share < ENOUGH:
-        return Found(None, share, what, example, n_lost)
-    return Found(form, share, what, example, n_lost, parsed=parsed)
+    example = str(text[lost].mode()[0])
+    own = form if share >= ENOUGH else None
+    return Found(own, share, what, example, n_lost, parsed=parsed)
 
 
 def parse_numbers(text, form):
@@ -287,7 +270,7 @@ def _number(value, decimal):
         return np.nan, None
     thousands = "." if decimal == "," else ","
     digits = re.sub(f"[{SPACE}{thousands}]", "", parts["digits"]).replace(",", ".")
-    number = float(digits) * MULTIPLES.get(parts["multiple"], 1.0)
+    number = float(digits)
     signs = (parts["sign"] + parts["sign2"]).replace("−", "-").count("-")
     if signs % 2 or parts["open"] or parts["open2"]:
         number = -number
