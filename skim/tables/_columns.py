@@ -32,34 +32,29 @@ class NumberEncoder:
         self.form = form
         values = to_numbers(column, form)
         finite = values[np.isfinite(values)]
-        limit = np.finfo(np.float64).max
         with np.errstate(over="ignore"):
             reach = BEYOND * (finite.max() - finite.min())
-            ends = np.array([finite.min() - reach, finite.max() + reach])
-        self.low, self.high = np.clip(ends, -limit, limit).tolist()
+            ends = finite.min() - reach, finite.max() + reach
+        self.low, self.high = np.nan_to_num(ends).tolist()
         self.n_decimals = n_decimals(finite)
         self.is_boolean = bool(pd.api.types.is_bool_dtype(column.dtype))
         self.is_duration = bool(pd.api.types.is_timedelta64_dtype(column.dtype))
 
     def parsed(self, column):
-        """Return the column with its text parsed, None if there is none."""
+        """Return the column with its text parsed."""
         import pandas as pd
 
         if column.dtype.kind in "iufb":
-            return None
+            return column
         return pd.Series(to_numbers(column, self.form), index=column.index)
 
     def transform(self, column):
         """Return the features, an ndarray of shape (n, n_features)."""
-        values = to_numbers(column, self.form)
-        infinite = np.isinf(values)
-        values[infinite] = np.where(values[infinite] < 0, self.low, self.high)
-        return values[:, None]
+        values = to_numbers(column, self.form)[:, None]
+        return np.nan_to_num(values, nan=np.nan, posinf=self.high, neginf=self.low)
 
     def describe(self, value):
         """Return a number as the column would have it."""
-        if self.low < self.high and not self.low < value < self.high:
-            return "-inf" if value <= self.low else "inf"
         if self.is_boolean:
             return str(bool(value >= 0.5))
         if self.is_duration:
@@ -88,7 +83,8 @@ class FrequencyEncoder:
         self.unseen_log = float(np.log(0.5 / n_known))
 
     def parsed(self, column):
-        """Return None: there is nothing to parse."""
+        """Return the column: there is nothing to parse."""
+        return column
 
     def transform(self, column):
         """Return the feature, an ndarray of shape (n, 1)."""
@@ -117,11 +113,11 @@ class DateEncoder:
         self.suffixes = [f"_{part}" for part in self.parts]
 
     def parsed(self, column):
-        """Return the column as dates, None if it is dates already."""
+        """Return the column as dates."""
         import pandas as pd
 
         if column.dtype.kind == "M":
-            return None
+            return column
         days = to_days(column, self.form)
         return pd.Series(
             pd.to_datetime(days, unit="D", errors="coerce"), index=column.index

@@ -48,27 +48,21 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
     - Booleans, numbers, durations, and text with numbers in at least 90% of the rows:
       a number. Decimal commas, thousands separators, percent signs, currencies, units
       and negative numbers in parentheses are understood. Units are converted if a
-      column has several that measure the same.
-      An infinite number becomes one far beyond all others. Text that is not numeric
-      counts as missing; the reason of the decision gives an example.
+      column has several that measure the same. An infinite number becomes one far
+      beyond all others, and other text counts as missing.
     - Consecutive integers without repetition, and columns with "id", "uuid" or "guid"
       in their name whose values hardly ever repeat: an identifier, which is not a
       feature. Integers with such a name whose values do repeat are categories.
     - Dates, and text with dates in at least 90% of the rows: the day, the weekday and
-      the hour, unless constant.
+      the hour, unless constant. A day after the last one of `fit` counts as the last
+      one, unless it is further away than the training period is long.
     - Text most of whose rows have a value that occurs only once, or at most
       :math:`\log_{10} n` times in `n` rows: an identifier, or, if it is long, free
-      text, which is dropped. Rarity would mean nothing there.
-    - Other text: the logarithm of the frequency of each value. One feature per level
-      would distract a detector: rows of a smaller group would come out as more unusual
-      than a row with an absurd number.
+      text, which is dropped.
+    - Other text: the logarithm of the frequency of each value, and less for new ones.
+      One feature per level would make smaller groups more unusual than absurd numbers.
 
     Missing values are NaN, which the detectors of skim treat as unknown.
-
-    Values that were not seen in `fit` look unusual to a detector: an unknown level
-    counts as rarer than all others. Dates get some leeway, because
-    new rows tend to be later than the training data: a day after the last one counts
-    as the last one, unless it is further away than the training period is long.
 
     Read more in the :doc:`User Guide </command_line>`.
 
@@ -252,9 +246,7 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
         """Return the table with numbers and dates in text parsed."""
         table = self._frame(X, reset=False)
         for j, own in self.encoders_.items():
-            parsed = own.parsed(table[j])
-            if parsed is not None:
-                table[j] = parsed
+            table[j] = own.parsed(table[j])
         table.columns = self._names_in()
         return table
 

@@ -287,9 +287,8 @@ def test_an_infinite_number_is_far_from_all_others_and_not_a_gap():
     encoder = TableEncoder()
     encoded = encoder.fit_transform(table)
     assert encoder.decisions_[1].reason == "numbers; 1 infinite"
-    assert encoder.describe("a", encoded[7, 0]) == "inf"
-    assert encoder.describe("b", encoded[9, 1]) == "-inf"
     assert encoded[7, 0] > 50 * np.abs(encoded[:7]).max()
+    assert encoded[9, 1] < -50 * np.abs(encoded[:7]).max()
 
 
 def test_dates_become_day_weekday_and_hour():
