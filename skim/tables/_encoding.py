@@ -16,11 +16,7 @@ CONTROL = bytes({*range(32)}.difference(b"\t\n\r\f\x1a\x1b"))
 
 
 def encoding_of(source, wanted, notes):
-    """Return the wanted encoding or, if None, the one found; raise if it is wrong.
-
-    Only the beginning of the text is checked; `detect_encoding` finds the encoding
-    if UTF-8 turns out to be wrong later on.
-    """
+    """Return the wanted encoding, or one that fits the beginning of the text."""
     head = source.head()
     is_utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     codec = wanted or ("utf-16" if is_utf_16 else "utf-8-sig")
@@ -53,13 +49,10 @@ def detect_encoding(source, notes):
     best = matches.best()
     # A few accented letters do not tell one Windows code page from another, and the
     # detector then returns the first one in the alphabet.
-    tied = {
-        name
-        for match in matches
-        if best and (match.chaos, match.coherence) == (best.chaos, best.coherence)
-        for name in match.could_be_from_charset
-    }
-    name = "cp1252" if best is None or "cp1252" in tied else best.encoding
+    name = "cp1252" if best is None else best.encoding
+    for match in matches:
+        if (match.chaos, match.coherence) == (best.chaos, best.coherence):
+            name = "cp1252" if "cp1252" in match.could_be_from_charset else name
     try:
         sample.decode(name)
     except UnicodeDecodeError:  # five bytes are undefined in cp1252

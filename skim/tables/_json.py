@@ -11,13 +11,12 @@ def read_json(source, notes, encoding):
     import pyarrow as pa
 
     document = _parsed(_text(source, notes, encoding), source.name)
-    if isinstance(document, dict) and not all(
-        isinstance(column, dict | list) for column in document.values()
-    ):
-        document = [document]
-    parts = document.values() if isinstance(document, dict) else document
-    kinds = {*map(type, parts)} if isinstance(document, dict | list) else {type(parts)}
-    if kinds not in (set(), {dict}, {list}):
+    rows = document
+    if isinstance(document, dict):
+        rows = list(document.values())  # columns
+        if not all(isinstance(column, dict | list) for column in rows):
+            rows = document = [document]
+    if not isinstance(rows, list) or {*map(type, rows)} not in (set(), {dict}, {list}):
         raise ValueError(f"{source.name} has rows that are not JSON objects.")
     try:
         frame = pd.DataFrame(document, dtype=object)
