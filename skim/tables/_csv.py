@@ -6,13 +6,13 @@ import re
 from collections import Counter
 
 from skim.tables._encoding import encoding_of
-from skim.tables._source import HEAD, max_bytes
+from skim.tables._source import HEAD
 from skim.tables._text import unique_names
 
 DELIMITERS = (",", ";", "\t", "|", " ")
 MISSING = ("?", "-", "--", "None", "none", "na", "<NA>", "<na>", "\\N")  # as in Arrow
 NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
-LINE_SHARE = 1000  # a line may have this part of the size of a table
+MAX_LINE = 2**21  # bytes; what is longer is mostly a quote that is never closed
 
 
 # Arrow rather than DuckDB, pandas or polars: those fill short rows with missing values,
@@ -65,13 +65,12 @@ class CsvReader:
             skipped.append(row.text)
             return "skip"
 
-        max_line = int(max_bytes() / LINE_SHARE)
         is_utf_8 = self.codec == "utf-8-sig"  # Arrow skips a byte order mark
         options = {
             "read_options": arrow_csv.ReadOptions(
                 column_names=None if self.has_names else self.schema.names,
                 skip_rows=self.skip_rows,
-                block_size=max_line,
+                block_size=MAX_LINE,
                 encoding="utf8" if is_utf_8 else self.codec,
             ),
             "parse_options": arrow_csv.ParseOptions(
@@ -98,9 +97,8 @@ class CsvReader:
                 raise UnicodeError(reason) from None
             if "straddling" in reason:
                 raise ValueError(
-                    f"{self.name} has a line of more than {max_line / 1e6:g} MB: is a "
-                    "quote never closed? If not, set the environment variable "
-                    "SKIM_MAX_GB; a line may have a thousandth of it."
+                    f"{self.name} has a line of more than {MAX_LINE / 1e6:.0f} MB; "
+                    "close the quote that is open."
                 ) from None
             if reason != "Empty CSV file":
                 self._explain_lengths()
@@ -108,10 +106,9 @@ class CsvReader:
         if skipped:
             if len(skipped) > n_rows:  # the first line is the odd one
                 self._explain_lengths()
-            lines = "line" if len(skipped) == 1 else "lines"
             self.notes.append(
-                f"Skipped {len(skipped):,} {lines} of {self.name} with too many or too "
-                f"few fields, such as {skipped[0][:60]!r}."
+                f"Skipped lines of {self.name} with too many or too few fields: "
+                f"{len(skipped):,}, such as {skipped[0][:60]!r}."
             )
 
     def _lines(self):

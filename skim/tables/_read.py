@@ -81,9 +81,8 @@ def read_table(
 
     Notes
     -----
-    A table of more than 2 GB, once decompressed, is refused, and so is a line of text
-    of more than 2 MB, which mostly means that a quote is not closed. The environment
-    variable ``SKIM_MAX_GB`` sets another limit; a line may have a thousandth of it.
+    A table of more than 2 GB, once decompressed, is refused. The environment variable
+    ``SKIM_MAX_GB`` sets another limit.
 
     Examples
     --------

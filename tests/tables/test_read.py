@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skim.tables import _read, read_table
+from skim.tables import _csv, _read, read_table
 from skim.tables._read import BatchReader, typed_frame
 
 CSV = b"name,size\none,1.5\ntwo,\n"
@@ -309,7 +309,7 @@ def test_errors_name_the_option_that_reads_the_file(write, text, end):
 def test_skipped_lines_are_counted(write):
     table = read_table(write("a,b\n1,2\n3\n5,6\n7,8,9\n1,1\n"), skip_bad_lines=True)
     (note,) = table.attrs["notes"]
-    assert "Skipped 2 lines" in note
+    assert "fields: 2, such as '3'" in note
     with pytest.raises(ValueError, match=r"set skip_rows=1\."):
         read_table(write("title\na,b\n1,2\n3,4\n"), skip_bad_lines=True)
 
@@ -474,6 +474,7 @@ FAULTS = {
     "damaged Excel": ("t.xlsx", BOOK[:-90], "cannot be read: "),
     "old Excel": ("t.xlsx", OLE, "is an old or protected Excel workbook"),
     "empty sheet": ("t.xlsx", workbook(s=[]), "Sheet 's' of .* is empty"),
+    "open quote": ("t.csv", b'a,b\n1,"' + b"x" * 2**22, "a line of more than 2 MB"),
     "Excel names": ("t.xlsx", workbook(s=[["a", "b"]]), "column names but no rows"),
 }
 
@@ -488,7 +489,6 @@ def test_errors_in_files_are_explained_in_one_sentence(write, fault):
 
 
 LIMITED = {
-    "cell.csv": (b"a,b\n1," + b"x" * 3000 + b"\n", "a line of more than 0.001 MB"),
     "wide.csv": (b"a,b\n" + b"1,2\n" * 300_000, "more than 0.001 GB of data"),
     "bomb.csv.gz": (gzip.compress(b"a,b\n" + b"1,2\n" * 300_000), "0.001 GB of data"),
     "bomb.json.xz": (lzma.compress(b"[" + b"1," * 600_000), "0.001 GB of data"),
@@ -523,7 +523,7 @@ def test_what_is_too_large_is_refused_unless_it_is_meant(write, monkeypatch, nam
 def test_batches_are_the_whole_table(write, monkeypatch, tmp_path):
     monkeypatch.setattr(_read, "BATCH_CELLS", 200)
     monkeypatch.setattr(_read, "MIN_BATCH", 2)
-    monkeypatch.setenv("SKIM_MAX_GB", "0.00003")  # lines of 30 characters
+    monkeypatch.setattr(_csv, "MAX_LINE", 30)
     lines = [f"{i};{i % 7},5;n{i}" for i in range(1000)]
     write("a;b;c\n" + "\n".join(lines), "d/1.csv")
     write(gzip.compress(b"b;a;c\n7;#REF!;\n"), "d/2.csv.gz")
