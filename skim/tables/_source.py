@@ -48,17 +48,10 @@ def _open_zst(file):
 
 def _open_zip(file):
     with zipfile.ZipFile(file) as archive:
-        names = [
-            name
-            for name in archive.namelist()
-            if not name.endswith("/") and not name.startswith("__MACOSX/")
-        ]
+        names = [n for n in archive.namelist() if not re.search("/$|^__MACOSX/", n)]
         if len(names) != 1:
             raise zipfile.BadZipFile(f"it contains {len(names)} files")
-        try:
-            return archive.open(names[0])
-        except RuntimeError as error:  # encrypted, or compressed in a rare way
-            raise zipfile.BadZipFile(str(error)) from None
+        return archive.open(names[0])
 
 
 DECOMPRESSORS: dict[str, Any] = {
@@ -162,7 +155,7 @@ class Source:
         damage = EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, OSError
         try:
             yield
-        except (*damage, pa.ArrowException) as error:
+        except (*damage, pa.ArrowException, RuntimeError) as error:
             # Errors of decompressors carry no errno, unlike those of a disk.
             if getattr(error, "errno", None) is not None:
                 raise
