@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skim.tables import ColumnDecision, TableEncoder
+from skim.tables import TableEncoder
 from skim.tables._drift import compare, summarise
 
 N = 200
@@ -96,10 +96,7 @@ TREATMENTS = {
     "no finite numbers": ([np.inf, np.nan] * 100, "dropped"),
     "lists": ([[1], [2]] * 100, "dropped"),
     "free text": ([f"{i} " + "words and words " * 6 for i in range(N)], "dropped"),
-    "short words, many": (
-        ["a b c d e f g h i j " + str(i) for i in range(N)],
-        "dropped",
-    ),
+    "short words, many": ([f"a b c d e f g h i {i}" for i in range(N)], "dropped"),
 }
 
 
@@ -107,7 +104,6 @@ TREATMENTS = {
 def test_treatment_of_a_column(kind):
     values, treatment = TREATMENTS[kind]
     found = decision(values)
-    assert isinstance(found, ColumnDecision)
     assert found.treatment == treatment, found.reason
     assert found.reason
 
@@ -189,15 +185,6 @@ def test_what_keeps_a_column_from_being_numbers_or_dates_is_told(values, warning
         assert decision(values).treatment == "frequency"
 
 
-def test_durations_are_encoded_in_seconds():
-    seconds = RNG.integers(0, 99, N) ** 2
-    table = pd.DataFrame({"c": pd.to_timedelta(seconds, unit="s")})
-    encoder = TableEncoder().fit(table)
-    assert encoder.decisions_[0].reason == "durations, in seconds"
-    np.testing.assert_array_equal(encoder.transform(table)[:, 0], seconds)
-    assert encoder.describe("c", 5025.0) == "1:23:45"
-
-
 DATES = {
     "17-08-1984": "%d-%m-%Y",
     "17/8/84": "%d/%m/%y",
@@ -256,7 +243,6 @@ def test_gaps_are_unknown_in_columns_of_every_kind():
     table.iloc[3:5] = None
     encoder = TableEncoder().set_output(transform="pandas")
     encoded = encoder.fit_transform(table)
-    assert not any("missing" in name for name in encoded.columns)
     assert encoded.iloc[3:5].isna().all(axis=None)
     assert encoded.drop(index=[3, 4]).notna().all(axis=None)
 
@@ -298,6 +284,8 @@ def test_dates_become_day_weekday_and_hour():
     assert list(encoded["c_weekday"][:8]) == [0, 1, 2, 3, 4, 5, 6, 0]
     np.testing.assert_allclose(encoded["c_hour"][:3], [6.5, 7.5, 8.5])
     np.testing.assert_allclose(np.diff(encoded["c_day"]), 1)
+    texts = ["17.08.1984 10:00:36", "18.08.1984 11:30 PM", "19.08.1984 at 9:15"]
+    np.testing.assert_allclose(features(texts)["c_hour"], [10.01, 23.5, 9.25])
 
 
 def test_later_dates_count_as_the_last_day_unless_far_away():
@@ -333,6 +321,7 @@ def test_values_are_described_as_the_column_has_them():
             "mass": [f"{v:.1f} kg" for v in rng.normal(70, 5, n)],
             "price": [f"€{v:.2f}".replace(".", ",") for v in rng.normal(0, 50, n)],
             "paid": rng.random(n) > 0.5,
+            "took": pd.to_timedelta(rng.integers(0, 9999, n), unit="s"),
             "colour": ["D", "E", "E", "F"] * 20,
         }
     )
@@ -345,6 +334,7 @@ def test_values_are_described_as_the_column_has_them():
         ("mass", 70.123, "70.1 kg"),
         ("price", -3.499, "-€3,5"),
         ("paid", 0.8, "True"),
+        ("took", 5025.0, "1:23:45"),
         (0, 1983.7, "1984"),
         ("year", np.nan, "missing"),
     ]:
