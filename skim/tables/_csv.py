@@ -5,7 +5,7 @@ import io
 import re
 from collections import Counter
 
-from skim.tables._encoding import encoding_of
+from skim.tables._encoding import encoding_of, wrong_encoding
 from skim.tables._source import HEAD
 from skim.tables._text import unique_names
 
@@ -22,15 +22,16 @@ class CsvReader:
     """The rows of delimited text, as text.
 
     `notes` receives sentences for the user; the options are those of `read_table`.
+    The encoding must fit the `whole` text, or else only its beginning.
     """
 
-    def __init__(self, source, notes, options):
+    def __init__(self, source, notes, options, *, whole=True):
         import pyarrow as pa
 
         self.source = source
         self.name = source.name
         self.notes = notes
-        self.codec = encoding_of(source, options.get("encoding"), notes)
+        self.codec = encoding_of(source, options.get("encoding"), notes, whole=whole)
         self.skip_rows = options.get("skip_rows", 0)
         self.skip_bad_lines = options.get("skip_bad_lines", False)
         delimiter = options.get("delimiter")
@@ -49,13 +50,13 @@ class CsvReader:
         self.schema = pa.schema([(name, pa.string()) for name in names])
 
     def read(self):
-        """Return an Arrow table; raise a UnicodeError if the encoding is wrong."""
+        """Return an Arrow table."""
         import pyarrow as pa
 
         return pa.Table.from_batches(list(self.batches()), self.schema)
 
     def batches(self):
-        """Yield Arrow record batches; raise a UnicodeError if the encoding is wrong."""
+        """Yield Arrow record batches."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -91,10 +92,12 @@ class CsvReader:
                     size += batch.nbytes
                     self.source.check_size(size)
                     yield batch
+        except UnicodeError:
+            raise wrong_encoding(self.source, self.codec) from None
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
             reason = str(error).strip().splitlines()[0]
             if "invalid UTF8" in reason:
-                raise UnicodeError(reason) from None
+                raise wrong_encoding(self.source, self.codec) from None
             if "straddling" in reason:
                 raise ValueError(
                     f"{self.name} has a line of more than {MAX_LINE / 1e6:.0f} MB; "

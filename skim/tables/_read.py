@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skim.tables._csv import CsvReader, clean_names
-from skim.tables._encoding import detect_encoding, wrong_encoding
 from skim.tables._excel import read_excel
 from skim.tables._json import read_json
 from skim.tables._source import find_sources, import_extra
@@ -141,22 +140,12 @@ def _read(source, notes, text, sheet=None):
         if source.kind in ("xlsx", "xls"):
             return read_excel(source, notes, sheet, text["skip_rows"])
         if source.kind == "text":
-            return _named(_read_csv(source, notes, text))
+            return _named(CsvReader(source, notes, text).read())
         with source.open() as file:
             stream = BufferReader(source.read()) if source.compression else file
             if source.kind == "feather":
                 return _named(feather.read_table(stream))
             return _named(open_parquet(source, stream).read())
-
-
-def _read_csv(source, notes, text):
-    try:
-        return CsvReader(source, notes, text).read()
-    except UnicodeError:
-        if text["encoding"] is not None:
-            raise wrong_encoding(source, text["encoding"]) from None
-    codec = detect_encoding(source, notes)
-    return CsvReader(source, notes, text | {"encoding": codec}).read()
 
 
 def _read_together(sources, notes, text):
@@ -310,18 +299,14 @@ class BatchReader:
 
     def _schema(self, source):
         if self.is_text:
-            return CsvReader(source, [], self.text).schema
+            return CsvReader(source, [], self.text, whole=False).schema
         with source.open() as file:
             return open_parquet(source, file).schema_arrow
 
     def _batches(self, source):
         """Yield Arrow record batches of any length."""
         if source.kind == "text":
-            reader = CsvReader(source, self.notes, self.text)
-            try:
-                yield from reader.batches()
-            except UnicodeError:
-                raise wrong_encoding(source, reader.codec) from None
+            yield from CsvReader(source, self.notes, self.text, whole=False).batches()
             return
         with source.open() as file:
             parquet = open_parquet(source, file)
