@@ -55,7 +55,7 @@ def _detect(source, notes):
     # detector then returns the first one in the alphabet.
     name = "cp1252" if best is None else best.encoding
     for match in matches:
-        if (match.chaos, match.coherence) == (best.chaos, best.coherence):
+        if best and (match.chaos, match.coherence) == (best.chaos, best.coherence):
             name = "cp1252" if "cp1252" in match.could_be_from_charset else name
     try:
         sample.decode(name)
