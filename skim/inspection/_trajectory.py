@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.metrics import average_precision_score, roc_auc_score
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils._param_validation import Interval, validate_params
 
@@ -61,9 +60,7 @@ def im_window(
     Returns
     -------
     window : IMWindow
-        Named tuple of `start`, `stop` and `length`. Both ends are inclusive, so a
-        single epoch is a window of length 1. Among runs of equal length, the first
-        one is returned. A window that ends with the last epoch might have continued.
+        Both ends are inclusive. Among runs of equal length, it is the first one.
 
     Examples
     --------
@@ -94,10 +91,8 @@ class Trajectory:
 
     Attributes
     ----------
-    epoch, update : ndarray of int of shape (n_entries,)
-        Number of epochs and updates so far.
-    batch_size : ndarray of int of shape (n_entries,)
-        Rows in the latest batch.
+    epoch, update, batch_size : ndarray of int of shape (n_entries,)
+        Number of epochs and updates so far, and of rows in the latest batch.
     separation : ndarray of shape (n_entries,)
         How well the losses separate; see :func:`skim.metrics.separation`.
     levels : ndarray of shape (n_levels,)
@@ -129,10 +124,7 @@ class Trajectory:
     losses: np.ndarray | None = field(default=None, repr=False)
 
     def window(self, threshold: float = 0.9) -> IMWindow:
-        """Find the longest run of entries whose AUROC reaches a threshold.
-
-        As :func:`im_window` does; the ends are epochs, the length counts entries.
-        """
+        """Return :func:`im_window` of the AUROC."""
         if self.auroc is None:
             raise ValueError("The window needs labels; pass y to trajectory.")
         return im_window(self.auroc, threshold, epochs=self.epoch)
@@ -141,19 +133,17 @@ class Trajectory:
         """Return a pandas DataFrame with one row per entry."""
         names = ["epoch", "update", "batch_size", "separation", "auroc", "auprc"]
         columns = {name: getattr(self, name) for name in names}
-        for name in ("quantiles", "inlier_quantiles", "outlier_quantiles"):
-            values = getattr(self, name)
+        for prefix in ("", "inlier_", "outlier_"):
+            values = getattr(self, f"{prefix}quantiles")
             if values is not None:
-                prefix = name.removesuffix("quantiles") + "loss_q"
-                for level, column in zip(self.levels, values.T, strict=True):
-                    columns[f"{prefix}{round(100 * level):02d}"] = column
-        return import_pandas().DataFrame(
-            {k: v for k, v in columns.items() if v is not None}
-        )
+                levels = [f"{prefix}loss_q{100 * q:02.0f}" for q in self.levels]
+                columns |= dict(zip(levels, values.T, strict=True))
+        known = {name: column for name, column in columns.items() if column is not None}
+        return import_pandas().DataFrame(known)
 
 
 def trajectory(
-    detector: BaseEstimator,
+    detector: BaseDetector,
     X: ArrayLike,
     y: ArrayLike | None = None,
     *,
@@ -161,15 +151,14 @@ def trajectory(
 ) -> Trajectory:
     """Train a detector once and record the losses of all rows.
 
-    After every epoch, each row gets its mean loss over the members being trained. This
-    is not the detector's final score, which combines several snapshots, but what that
-    is made of. Nothing is recorded after early stopping;
-    ``ALTBIDetector(schedule=ALTBISchedule(patience=None))`` shows all epochs.
+    After every epoch, each row gets its mean loss over the members being trained, of
+    which the final score combines several snapshots. Nothing is recorded after early
+    stopping; ``ALTBIDetector(schedule=ALTBISchedule(patience=None))`` shows all epochs.
 
     Parameters
     ----------
-    detector : ALTBIDetector, ODIMDetector, IMAutoencoderDetector or Pipeline
-        A detector, or a Pipeline that ends with one. A clone is fitted.
+    detector : ALTBIDetector, ODIMDetector, IMAutoencoderDetector or NetworkDetector
+        A clone of it is fitted.
 
     X : array-like of shape (n_samples, n_features)
         The data, outliers included.
@@ -199,8 +188,11 @@ def trajectory(
     >>> bool(path.auroc.max() > 0.9)
     True
     """
-    fitted, data = _detector_and_data(detector, X)
-    is_outlier = None if y is None else outlier_mask(y, len(data))
+    if not isinstance(detector, BaseDetector):
+        raise TypeError(
+            f"trajectory needs a detector of skim, not {type(detector).__name__}."
+        )
+    is_outlier = None if y is None else outlier_mask(y, len(X))
     entries = []
 
     def record(model, rows):
@@ -209,27 +201,14 @@ def trajectory(
             known = known[model.training_rows]
         entries.append(_entry(losses, known, store_losses))
 
-    history = fitted.fit(data, observe=record).history_
+    fitted = clone(detector).fit(X, observe=record)
+    names = ("epoch", "update", "batch_size")
     return Trajectory(
-        **{name: history[name] for name in ("epoch", "update", "batch_size")},
+        **{name: fitted.history_[name] for name in names},
         levels=np.array(QUANTILES),
         detector=fitted,
         **{name: np.array([entry[name] for entry in entries]) for name in entries[0]},
     )
-
-
-def _detector_and_data(model, X):
-    """Return a clone of the detector, and the data as it will see it."""
-    model = clone(model)
-    if isinstance(model, Pipeline):
-        *steps, (_, model) = model.steps
-        if steps:
-            X = Pipeline(steps).fit_transform(X)
-    if not isinstance(model, BaseDetector):
-        raise TypeError(
-            f"trajectory needs a detector of skim, not {type(model).__name__}."
-        )
-    return model, X if hasattr(X, "shape") else np.asarray(X)
 
 
 def _entry(losses, is_outlier, store_losses):
