@@ -192,7 +192,7 @@ def trajectory(
         raise TypeError(
             f"trajectory needs a detector of skim, not {type(detector).__name__}."
         )
-    is_outlier = None if y is None else outlier_mask(y, len(X))
+    is_outlier = None if y is None else outlier_mask(y, np.shape(X)[0])
     entries = []
 
     def record(model, rows):
