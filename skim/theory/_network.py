@@ -22,8 +22,6 @@ ACTIVATIONS = {
         expit, lambda t: expit(t) * expit(-t), 0.25, 1 / (6 * 3**0.5)
     ),
     "identity": Activation(lambda t: t, np.ones_like, 1.0, 0.0),
-    # Almost everywhere: the curvature is unbounded where a unit switches on.
-    "relu": Activation(lambda t: np.maximum(t, 0), lambda t: 1.0 * (t > 0), 1.0, 0.0),
 }
 
 

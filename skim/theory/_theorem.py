@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import lambertw
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from skim.theory._geometry import ClusterGeometry, check_floats, cluster_geometry
+from skim.theory._geometry import ClusterGeometry, cluster_geometry
 from skim.theory._network import ACTIVATIONS, jacobian, reconstruct
 
 N_RADII = 400  # candidates of radius="auto"
@@ -186,7 +187,7 @@ def theorem_quantities(
     clusters: ArrayLike,
     outliers: ArrayLike | None,
     *,
-    activation: Literal["tanh", "sigmoid", "relu", "identity"] = "tanh",
+    activation: Literal["tanh", "sigmoid", "identity"] = "tanh",
     radius: float | Literal["auto"] = "auto",
     learning_rate: float | Literal["auto"] = "auto",
 ) -> TheoremQuantities:
@@ -209,9 +210,8 @@ def theorem_quantities(
     outliers : array-like of shape (n_samples,) or None
         See :func:`cluster_geometry`.
 
-    activation : {"tanh", "sigmoid", "relu", "identity"}, default="tanh"
-        With "relu", the bounds hold only as long as no hidden unit switches on or
-        off at a centre.
+    activation : {"tanh", "sigmoid", "identity"}, default="tanh"
+        Activation of the hidden units.
 
     radius : float or "auto", default="auto"
         Radius of the ball in which the Jacobian is bounded. "auto" chooses the one
@@ -238,7 +238,7 @@ def theorem_quantities(
     >>> quantities.conditions(T=0)["radius"]
     True
     """
-    X, W, A = map(check_floats, (X, W, A))
+    X, W, A = (check_array(each, dtype=np.float64) for each in (X, W, A))
     p = X.shape[1]
     if W.shape[1] != p or A.shape != W.shape[::-1]:
         raise ValueError(
