@@ -117,20 +117,20 @@ def cluster_geometry(
     >>> geometry.well_separated
     array([False, False, False, False,  True])
     """
-    X = check_array(X, dtype=np.float64)
-    clusters = column_or_1d(clusters)
-    check_consistent_length(X, clusters)
-    is_outlier = np.asarray(np.zeros(len(X), bool) if outliers is None else outliers)
-    if is_outlier.dtype != bool or is_outlier.shape != (len(X),):
-        is_outlier = outlier_mask(outliers, len(X), "outliers")
-    labels = np.unique(clusters[~is_outlier])
+    rows = check_floats(X)
+    given = column_or_1d(clusters)
+    check_consistent_length(rows, given)
+    is_outlier = np.asarray(np.zeros(len(rows), bool) if outliers is None else outliers)
+    if is_outlier.dtype != bool or is_outlier.shape != (len(rows),):
+        is_outlier = outlier_mask(outliers, len(rows), "outliers")
+    labels = np.unique(given[~is_outlier])
     if len(labels) == 0 or NO_CLUSTER in labels:
         raise ValueError("Every inlier needs a cluster; -1 is a label of outliers.")
-    own = np.equal.outer(clusters, labels)
-    centers = np.stack([X[rows & ~is_outlier].mean(axis=0) for rows in own.T])
-    nearest = cdist(X, centers).argmin(axis=1)
+    own = np.equal.outer(given, labels)
+    centers = np.stack([rows[mine & ~is_outlier].mean(axis=0) for mine in own.T])
+    nearest = cdist(rows, centers).argmin(axis=1)
     places = np.where(own.any(axis=1), own.argmax(axis=1), nearest)
-    distances = np.linalg.norm(X - centers[places], axis=1)
+    distances = np.linalg.norm(rows - centers[places], axis=1)
     sizes = np.bincount(places)
     n_outliers = np.bincount(places[is_outlier], minlength=len(labels))
     return ClusterGeometry(
@@ -144,3 +144,8 @@ def cluster_geometry(
         eps_c=float(distances[~is_outlier].max(initial=0.0)),
         eps_o=float(distances[is_outlier].max(initial=0.0)),
     )
+
+
+def check_floats(X: ArrayLike) -> NDArray[np.float64]:
+    """Return a valid 2-D array in double precision."""
+    return check_array(X, dtype=np.float64)

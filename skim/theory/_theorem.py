@@ -8,10 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import lambertw
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from skim.theory._geometry import ClusterGeometry, cluster_geometry
+from skim.theory._geometry import ClusterGeometry, check_floats, cluster_geometry
 from skim.theory._network import ACTIVATIONS, jacobian, reconstruct
 
 N_RADII = 400  # candidates of radius="auto"
@@ -238,7 +237,7 @@ def theorem_quantities(
     >>> quantities.conditions(T=0)["radius"]
     True
     """
-    X, W, A = (check_array(each, dtype=np.float64) for each in (X, W, A))
+    W, A, X = map(check_floats, (W, A, X))
     p = X.shape[1]
     if W.shape[1] != p or A.shape != W.shape[::-1]:
         raise ValueError(
