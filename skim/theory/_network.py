@@ -21,7 +21,6 @@ ACTIVATIONS = {
     "sigmoid": Activation(
         expit, lambda t: expit(t) * expit(-t), 0.25, 1 / (6 * 3**0.5)
     ),
-    "identity": Activation(lambda t: t, np.ones_like, 1.0, 0.0),
 }
 
 
