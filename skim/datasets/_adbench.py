@@ -47,17 +47,16 @@ def list_adbench(group: str | None = None) -> list[str]:
     >>> list_adbench("agnews")
     ['agnews_0', 'agnews_1', 'agnews_2', 'agnews_3']
     """
-    found = _catalogue()
-    if group is not None:
-        usual = [row for row in found if "/" not in row["name"]]
-        found = [row for row in found if row["group"] == group.lower()] or [
-            row for row in usual if row["dataset"].lower() == group.lower()
-        ]
+    wanted, found = (group or "").lower(), []
+    for file in _catalogue():
+        dataset = None if "/" in file["name"] else file["dataset"].lower()
+        if group is None or wanted in (file["group"], dataset):
+            found.append(file["name"])
     if not found:
         raise ValueError(
             f"There is no group {group!r}: choose {', '.join(GROUPS)} or a data set."
         )
-    return [row["name"] for row in found]
+    return found
 
 
 def fetch_adbench(

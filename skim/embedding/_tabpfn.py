@@ -106,9 +106,7 @@ class TabPFNEmbedder(PretrainedEmbedder):
     -----
     The time is proportional to rows times columns: about 0.2 ms per cell on one
     processor. Values may be missing; rows without a target value are left out of the
-    context.
-
-    Embedding does not help on every table; the user guide has results.
+    context. Embedding does not help on every table; the user guide has results.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +15,7 @@ from skim._detectors._base import BaseDetector
 from skim._training._criteria import thinned
 from skim._training._mixture import separation
 from skim._training._train import QUANTILES
-from skim._utils import import_pandas, outlier_mask
-
-if TYPE_CHECKING:
-    import pandas as pd
+from skim._utils import outlier_mask
 
 
 class IMWindow(NamedTuple):
@@ -123,24 +120,6 @@ class Trajectory:
     auprc: np.ndarray | None = None
     losses: np.ndarray | None = field(default=None, repr=False)
 
-    def window(self, threshold: float = 0.9) -> IMWindow:
-        """Return :func:`im_window` of the AUROC."""
-        if self.auroc is None:
-            raise ValueError("The window needs labels; pass y to trajectory.")
-        return im_window(self.auroc, threshold, epochs=self.epoch)
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Return a pandas DataFrame with one row per entry."""
-        names = ["epoch", "update", "batch_size", "separation", "auroc", "auprc"]
-        columns = {name: getattr(self, name) for name in names}
-        for prefix in ("", "inlier_", "outlier_"):
-            values = getattr(self, f"{prefix}quantiles")
-            if values is not None:
-                levels = [f"{prefix}loss_q{100 * q:02.0f}" for q in self.levels]
-                columns |= dict(zip(levels, values.T, strict=True))
-        known = {name: column for name, column in columns.items() if column is not None}
-        return import_pandas().DataFrame(known)
-
 
 def trajectory(
     detector: BaseDetector,
@@ -199,29 +178,23 @@ def trajectory(
         losses, known = model.losses(rows), is_outlier
         if known is not None and model.training_rows is not None:
             known = known[model.training_rows]
-        entries.append(_entry(losses, known, store_losses))
+        entry = {
+            "separation": separation(thinned(losses)),
+            "quantiles": np.quantile(losses, QUANTILES),
+        }
+        if known is not None:
+            entry["inlier_quantiles"] = np.quantile(losses[~known], QUANTILES)
+            entry["outlier_quantiles"] = np.quantile(losses[known], QUANTILES)
+            entry["auroc"] = roc_auc_score(known, losses)
+            entry["auprc"] = average_precision_score(known, losses)
+        if store_losses:
+            entry["losses"] = losses.astype(np.float32)
+        entries.append(entry)
 
     fitted = clone(detector).fit(X, observe=record)
-    names = ("epoch", "update", "batch_size")
     return Trajectory(
-        **{name: fitted.history_[name] for name in names},
+        **{name: fitted.history_[name] for name in ("epoch", "update", "batch_size")},
+        **{name: np.array([entry[name] for entry in entries]) for name in entries[0]},
         levels=np.array(QUANTILES),
         detector=fitted,
-        **{name: np.array([entry[name] for entry in entries]) for name in entries[0]},
     )
-
-
-def _entry(losses, is_outlier, store_losses):
-    """Return what a trajectory holds of one entry of the training run."""
-    entry = {
-        "separation": separation(thinned(losses)),
-        "quantiles": np.quantile(losses, QUANTILES),
-    }
-    if is_outlier is not None:
-        entry["inlier_quantiles"] = np.quantile(losses[~is_outlier], QUANTILES)
-        entry["outlier_quantiles"] = np.quantile(losses[is_outlier], QUANTILES)
-        entry["auroc"] = roc_auc_score(is_outlier, losses)
-        entry["auprc"] = average_precision_score(is_outlier, losses)
-    if store_losses:
-        entry["losses"] = losses.astype(np.float32)
-    return entry

@@ -1,18 +1,24 @@
 """The quantities of the theorem on the inlier-memorization effect."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from skim.theory._geometry import ClusterGeometry, check_floats, cluster_geometry
-from skim.theory._network import ACTIVATIONS, jacobian, reconstruct
 
 N_RADII = 400  # candidates of radius="auto"
+# The activation, its derivative, and the bounds B1 and B2 of its two derivatives.
+ACTIVATIONS: dict[str, tuple[Callable, Callable, float, float]] = {
+    "tanh": (np.tanh, lambda t: 1 - np.tanh(t) ** 2, 1.0, 4 / 27**0.5),
+    "sigmoid": (expit, lambda t: expit(t) * expit(-t), 0.25, 1 / (6 * 3**0.5)),
+}
 
 
 @dataclass(frozen=True)
@@ -265,6 +271,21 @@ def theorem_quantities(
         gamma=Delta_J * R0_hat + beta_X * root_n * Delta_f,
         max_learning_rate=max_learning_rate,
     )
+
+
+def reconstruct(W, A, X, activation="tanh"):
+    """Apply the autoencoder F_W(x) = A phi(W x) to the rows of X."""
+    phi, *_ = ACTIVATIONS[activation]
+    return phi(X @ W.T) @ A.T
+
+
+def jacobian(W, A, X, activation="tanh"):
+    """Return the derivatives of all outputs, row by row, in ``W.ravel()``.
+
+    These are ``A[a, h] * phi'(W[h] @ x) * x[b]``, in an array of shape (n * p, H * p).
+    """
+    _, slope, *_ = ACTIVATIONS[activation]
+    return np.einsum("ah,ih,ib->iahb", A, slope(X @ W.T), X).reshape(X.size, W.size)
 
 
 def _best_radius(smallest, largest, L_c):

@@ -40,16 +40,13 @@ def test_a_trajectory_has_the_losses_of_every_epoch(quick, table, is_outlier):
         assert median == pytest.approx(np.median(losses), rel=1e-5)
 
 
-def test_frames_have_what_is_known(table, is_outlier):
+def test_labels_are_used_for_evaluation_only(table, is_outlier):
     detector = IMAutoencoderDetector(epochs=3, random_state=0)
-    frame = trajectory(detector, table, is_outlier).to_frame()
-    assert len(frame) == 3
-    assert {"epoch", "auroc", "loss_q50", "outlier_loss_q95"} <= set(frame)
+    labelled = trajectory(detector, table, is_outlier)
     unlabelled = trajectory(detector, table)
-    assert "auroc" not in unlabelled.to_frame()
-    np.testing.assert_array_equal(unlabelled.to_frame()["loss_q05"], frame["loss_q05"])
-    with pytest.raises(ValueError, match="needs labels"):
-        unlabelled.window()
+    assert len(labelled.auroc) == 3
+    assert unlabelled.auroc is None
+    np.testing.assert_array_equal(labelled.quantiles, unlabelled.quantiles)
     with pytest.raises(TypeError, match="not IsolationForest"):
         trajectory(IsolationForest(), table)
 

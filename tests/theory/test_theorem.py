@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skim.theory import theorem_quantities
-from skim.theory._network import jacobian, reconstruct
+from skim.theory._theorem import jacobian, reconstruct
 
 ACTIVATIONS = ("tanh", "sigmoid")
 seeds = st.integers(0, 2**31)
