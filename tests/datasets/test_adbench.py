@@ -1,10 +1,7 @@
-"""The data sets of ADBench: names, checksums, and downloads from a local server."""
+"""The data sets of ADBench: names, checksums, and downloads from a local folder."""
 
 import hashlib
 import io
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -25,34 +22,26 @@ CONTENT = npz_bytes()
 GIT_BLOB = hashlib.sha1(b"blob %d\0" % len(CONTENT) + CONTENT).hexdigest()
 
 
-@pytest.fixture(autouse=True)
-def _known(monkeypatch):
-    """Replaces the checksum of cardio by that of the test's file, and GitHub."""
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A file in place of the one of cardio on GitHub; it does not exist yet."""
     catalogue = [
         file | {"git_blob_sha1": GIT_BLOB} if file["name"] == "cardio" else file
         for file in _adbench._catalogue()
     ]
     monkeypatch.setattr(_adbench, "_catalogue", lambda: catalogue)
-    monkeypatch.setattr(_adbench, "BASE_URL", "http://127.0.0.1:9/")  # no server
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
+    folder = tmp_path / "served"
+    monkeypatch.setattr(_adbench, "BASE_URL", f"{folder.as_uri()}/")
+    (folder / "Classical").mkdir(parents=True)
+    return folder / "Classical" / "6_cardio.npz"
 
 
 @pytest.fixture
-def server(tmp_path, monkeypatch):
-    """A folder that is served in place of ADBench's repository."""
-    folder = tmp_path / "served"
-    (folder / "Classical").mkdir(parents=True)
-    handler = partial(QuietHandler, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
-        threading.Thread(target=http.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{http.server_port}/"
-        monkeypatch.setattr(_adbench, "BASE_URL", url)
-        yield folder
-        http.shutdown()
+def path(tmp_path, monkeypatch):
+    """The place of the file at home; it does not exist yet."""
+    monkeypatch.setenv("SKIM_DATA_HOME", str(tmp_path / "home"))
+    (tmp_path / "home" / "Classical").mkdir(parents=True)
+    return tmp_path / "home" / "Classical" / "6_cardio.npz"
 
 
 def test_all_data_sets_have_a_name():
@@ -77,10 +66,8 @@ def test_unknown_names_get_advice():
         list_adbench("tabluar")
 
 
-def test_a_local_copy_is_used_as_it_is(tmp_path, monkeypatch):
-    (tmp_path / "Classical").mkdir()
-    (tmp_path / "Classical" / "6_cardio.npz").write_bytes(CONTENT)
-    monkeypatch.setenv("SKIM_DATA_HOME", str(tmp_path))
+def test_a_local_copy_is_used_as_it_is(served, path):
+    path.write_bytes(CONTENT)
     bunch = fetch_adbench("CARDIO")
     assert bunch.data.shape == (20, 3)
     assert bunch.data.dtype == np.float64
@@ -92,33 +79,30 @@ def test_a_local_copy_is_used_as_it_is(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("before", [None, CONTENT[:100]])
-def test_absent_and_damaged_files_are_downloaded(server, tmp_path, before):
-    (server / "Classical" / "6_cardio.npz").write_bytes(CONTENT)
-    home = tmp_path / "home"
+def test_absent_and_damaged_files_are_downloaded(served, tmp_path, before):
+    served.write_bytes(CONTENT)
+    home = tmp_path / "new"
+    path = home / "Classical" / "6_cardio.npz"
     if before is not None:
-        (home / "Classical").mkdir(parents=True)
-        (home / "Classical" / "6_cardio.npz").write_bytes(before)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(before)
     assert fetch_adbench("cardio", data_home=home).data.shape == (20, 3)
-    files = [path for path in home.rglob("*") if path.is_file()]
-    assert files == [home / "Classical" / "6_cardio.npz"]
-    assert files[0].read_bytes() == CONTENT
+    assert [each for each in home.rglob("*") if each.is_file()] == [path]
+    assert path.read_bytes() == CONTENT
 
 
-def test_a_wrong_download_is_never_kept(server, tmp_path):
-    (server / "Classical" / "6_cardio.npz").write_bytes(npz_bytes(seed=1))
-    with pytest.raises(FileNotFoundError, match="wrong checksum"):
-        fetch_adbench("cardio", data_home=tmp_path / "home")
-    assert not [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
-
-
-def test_errors_offline_say_what_to_do(tmp_path):
+def test_without_a_good_download_nothing_changes_and_errors_say_what_to_do(
+    served, path
+):
     with pytest.raises(FileNotFoundError, match=r"6_cardio.npz there.*SKIM_DATA_HOME"):
-        fetch_adbench("cardio", data_home=tmp_path)
-    path = tmp_path / "Classical" / "6_cardio.npz"
-    path.parent.mkdir()
+        fetch_adbench("cardio")
+    served.write_bytes(npz_bytes(seed=1))
+    with pytest.raises(FileNotFoundError, match="does not exist.*wrong checksum"):
+        fetch_adbench("cardio")
+    assert not list(path.parent.iterdir())
     path.write_bytes(CONTENT[:-1])
     with pytest.raises(FileNotFoundError, match="is damaged"):
-        fetch_adbench("cardio", data_home=tmp_path)
+        fetch_adbench("cardio")
     assert path.read_bytes() == CONTENT[:-1]
 
 
