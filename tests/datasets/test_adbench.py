@@ -97,7 +97,7 @@ def test_without_a_good_download_nothing_changes_and_errors_say_what_to_do(
     with pytest.raises(FileNotFoundError, match=r"6_cardio.npz there.*SKIM_DATA_HOME"):
         fetch_adbench("cardio")
     served.write_bytes(npz_bytes(seed=1))
-    with pytest.raises(FileNotFoundError, match="does not exist.*wrong checksum"):
+    with pytest.raises(FileNotFoundError, match=r"does not exist.*wrong checksum"):
         fetch_adbench("cardio")
     assert not list(path.parent.iterdir())
     path.write_bytes(CONTENT[:-1])
