@@ -19,7 +19,8 @@ DAY_0 = datetime.date(1970, 1, 1).toordinal()
 def table_reasons(model, frame, n_reasons):
     """Return the reasons of rows, one line each, as a DataFrame.
 
-    Cells that are strange by themselves come first, then those that are among the most
+    Cells that are strange by themselves, or beside others with the same level of
+    another column, come first, then those that are among the most
     extreme or rarest 2 % of their column. A row that has none is compared
     with similar rows: a cell that they would not have is a reason ("context"), and if
     there is none either, the columns that set the row apart are named together.
@@ -176,6 +177,12 @@ class Row:
         if kind == "order":
             k = self._earlier_than_own(j)
             return f"no later than {self.names[k]} {self.written(k)}"
+        if kind == "context":
+            context = self.model.contexts[name]
+            code = self.codes[list(self.model.levels).index(context.level)]
+            seen = cells.upper.values[[0, -1]]
+            expected = self._range(j, *np.clip(context.usual(code), *seen))
+            return f"{expected}, {self._as_with(context.level)}"
         expected = self._range(j, -cells.lower.usual, cells.upper.usual)
         return f"{expected}, or a gap" if kind == "code" else expected
 
@@ -215,9 +222,12 @@ class Row:
                 and usual[code] not in (-1, own)
             ):
                 level = self.model.levels[name].names[usual[code]]
-                same = self.written(self.names.index(first))
-                return f"{cell_text(level)}, as in other rows with {first} {same}"
+                return f"{cell_text(level)}, {self._as_with(first)}"
         return ""
+
+    def _as_with(self, name):
+        cell = self.written(self.names.index(name))
+        return f"as in other rows with {name} {cell}"
 
     def _range(self, j, low, high):
         name = self.names[j]
