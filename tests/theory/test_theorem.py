@@ -9,10 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skim.theory import theorem_quantities
-from skim.theory._theorem import jacobian, reconstruct
+from skim.theory._theorem import ACTIVATIONS, jacobian, reconstruct
 
-ACTIVATIONS = ("tanh", "sigmoid")
 seeds = st.integers(0, 2**31)
+activations = st.sampled_from(sorted(ACTIVATIONS))
 few = settings(max_examples=25, deadline=None)
 
 
@@ -52,16 +52,20 @@ def project_on_clusters(V, clusters):
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_jacobian_is_the_derivative(activation):
+def test_derivatives_and_their_bounds(activation):
     rng = np.random.default_rng(0)
     W, A, X = rng.normal(size=(5, 3)), rng.normal(size=(3, 5)), rng.normal(size=(4, 3))
     step = 1e-6 * rng.normal(size=W.shape)
     change = reconstruct(W + step, A, X, activation) - reconstruct(W, A, X, activation)
     predicted = jacobian(W, A, X, activation) @ step.ravel()
     np.testing.assert_allclose(change.ravel(), predicted, rtol=1e-4, atol=1e-10)
+    _, slope, B1, B2 = ACTIVATIONS[activation]
+    t = np.linspace(-3, 3, 10_001)
+    assert slope(t).max() == pytest.approx(B1)
+    assert np.gradient(slope(t), t).max() == pytest.approx(B2, rel=1e-4)
 
 
-@given(seeds, st.sampled_from(ACTIVATIONS))
+@given(seeds, activations)
 @few
 def test_jacobian_at_the_centres_has_the_bounds_that_are_claimed(seed, activation):
     W, A, X, clusters, outliers = make_case(seed)
@@ -85,7 +89,7 @@ def test_jacobian_at_the_centres_has_the_bounds_that_are_claimed(seed, activatio
     assert np.linalg.norm(J1 - J2, 2) <= q.L * distance * (1 + 1e-9) + 1e-9 * q.beta
 
 
-@given(seeds, st.sampled_from(ACTIVATIONS))
+@given(seeds, activations)
 @few
 def test_outputs_and_jacobians_stray_no_further_than_claimed(seed, activation):
     W, A, X, clusters, outliers = make_case(seed, eps_c=0.05)
@@ -247,35 +251,14 @@ def test_a_network_that_cannot_learn_the_centres_is_never_covered(
 
 
 def test_bad_input_is_refused():
-    good = {
-        "W": np.eye(2),
-        "A": np.eye(2),
-        "X": np.eye(2),
-        "clusters": [0, 1],
-        "outliers": None,
-    }
+    good = {"W": np.eye(2), "A": np.eye(2), "X": np.eye(2)}
     for change, message in (
         ({"W": np.ones((2, 3))}, r"must be \(H, 2\) and \(2, H\)"),
         ({"A": np.ones((3, 2))}, r"must be \(H, 2\) and \(2, H\)"),
         ({"activation": "swish"}, "activation"),
         ({"radius": -1.0}, "radius"),
-        ({"radius": math.nan}, "radius"),
         ({"learning_rate": 0.0}, "learning_rate"),
         ({"X": [[np.nan, 0.0], [0.0, 1.0]]}, "NaN"),
-        ({"clusters": [0]}, "inconsistent numbers"),
     ):
         with pytest.raises(ValueError, match=message):
-            theorem_quantities(**(good | change))
-
-
-def test_a_sigmoid_has_its_own_bounds():
-    W, A, X, clusters, outliers = make_case(0)
-    at = {"radius": 0.1, "learning_rate": 0.1}
-    q = theorem_quantities(W, A, X, clusters, outliers, activation="sigmoid", **at)
-    spread = q.geometry.eps_c + q.geometry.eps_o
-    R_W = np.linalg.norm(W) + 0.1
-    norm = np.linalg.norm(A, 2)
-    assert q.Delta_f == pytest.approx(norm * R_W * spread / 4)
-    R_mu = np.linalg.norm(q.geometry.centers, axis=1).max()
-    slope = 1 / 4 + R_W * R_mu / (6 * math.sqrt(3))
-    assert q.Delta_J == pytest.approx(math.sqrt(len(X)) * norm * slope * spread)
+            theorem_quantities(**(good | change), clusters=[0, 1], outliers=None)
