@@ -7,7 +7,6 @@ import warnings
 import zipfile
 from importlib import import_module
 
-import numpy as np
 import pandas as pd
 
 import skim
@@ -31,8 +30,7 @@ def load_model(path):
     """Load a model that was saved with this version of skim.
 
     Nothing in the file is executed, and nothing is loaded unless all its types
-    belong to a model and its arrays have the sizes that they claim. Also returns the
-    columns that name rows.
+    belong to a model. Also returns the columns that name rows.
     """
     io = import_skops()
     if not os.path.exists(path):
@@ -48,7 +46,6 @@ def load_model(path):
             f"{path} was saved with skim {saved}, but this is skim "
             f"{skim.__version__}; fit it again, or install skim {saved}."
         )
-    _check_sizes(path)
     damaged = ValueError(f"{path} is damaged; save the model again.")
     try:
         types = io.get_untrusted_types(file=path)
@@ -92,40 +89,6 @@ def import_skops():
     except ImportError as error:
         raise ImportError("Models need skops: pip install 'skim-od[cli]'") from error
     return skops.io
-
-
-def _check_sizes(path):
-    """Raise if the file would unpack to more than it holds.
-
-    Models are not compressed, so the content is as large as the file, and arrays are
-    as large as their headers say.
-    """
-    with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        is_sound = sum(member.file_size for member in members) <= os.path.getsize(path)
-        for member in members:
-            if is_sound and member.filename not in ("schema.json", LABEL):
-                with archive.open(member) as file:
-                    is_sound = _has_size(file, member.file_size)
-    if not is_sound:
-        raise ValueError(
-            f"{path} claims more data than it holds, unlike a model saved by skim; it "
-            "was not loaded."
-        )
-
-
-def _has_size(file, size):
-    """Whether an array in a file is as large as its header says."""
-    try:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0
-        if version != (1, 0):
-            read = np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(file)
-    except ValueError:
-        return False
-    n_values = int(np.prod(shape, dtype=object))
-    return dtype.hasobject or n_values * dtype.itemsize == size - file.tell()
 
 
 def _not_ours(path):

@@ -4,18 +4,19 @@ import numpy as np
 import pandas as pd
 
 import skim
-from skim.cli._labels import find_labels, summary
+from skim.cli._labels import Labels, summary
+from skim.cli._model_file import load_model
 from skim.cli._outputs import Outputs
+from skim.cli._reporter import in_options
 from skim.cli._results import Results
 from skim.datasets import load_breast_cancer_outliers
-from skim.report._summary import counted, verdict
+from skim.report._summary import agreement, counted, duplicates, verdict
 from skim.tables import read_table
 from skim.tables._drift import compare, summarise
-from skim.tables._duplicates import find_duplicates
 from skim.tables._encoder import position_of
 from skim.tables._reasons import cell_text
 
-N_EXAMPLES = 3  # of values, rows and differences
+N_EXAMPLES = 3  # of values and differences
 
 
 def new_model(
@@ -42,9 +43,73 @@ def new_model(
     return table.set_params(**threshold)
 
 
-def table_detector(model):
-    """Return the fitted table detector of a model, which may have learned labels."""
-    return model.detector_ if isinstance(model, skim.IMBoostDetector) else model
+# Commands ---------------------------------------------------------------------------
+
+
+def detect(source, model, outputs, labels, ids, reading, jobs):
+    """Fit a model to a table in memory, and write the results."""
+    reporter = outputs.reporter
+    with outputs.opened():
+        table = read(source, reporter, ids, min_rows=2, **reading)
+        fit(model, table, reporter, jobs)
+        if labels is not None:
+            learn(model, table, reporter, labels, ids, source)
+        named = id_columns(table, model, ids)
+        scores = model.training_scores_
+        results = Results(model, table, named, scores=scores, top=outputs.top)
+        outputs.write(results)
+        reporter.say(in_options(verdict(model, results.losses, is_training=True)))
+        repeated = duplicates(table, named.columns, results.numbers)
+        for sentence in repeated:
+            reporter.say(sentence)
+        if labels is not None:
+            reporter.say(agreement(model.labels_, results.is_outlier))
+        outputs.write_others(results, ids=ids, source=source, notes=repeated)
+
+
+def score(source, model_file, outputs, ids, reading, jobs):
+    """Score a table in memory with a saved model, and write the results."""
+    reporter = outputs.reporter
+    with outputs.opened():
+        model, saved_ids = load_model(model_file)
+        given = read(source, reporter, ids, **reading)
+        ids = ids or [name for name in saved_ids if name in given]
+        table = check_columns(given, model, source, reporter, allowed=ids)
+        table_detector(model).set_params(n_jobs=jobs)
+        for sentence in unseen_values(table, model):
+            reporter.note(sentence)
+        named = id_columns(given, model, ids)
+        with reporter.step("Scoring rows"):
+            results = Results(model, table, named, top=outputs.top)
+        outputs.write(results)
+        reporter.say(verdict(model, results.losses, is_training=False))
+        reporter.say(drift(model, table))
+        outputs.write_others(results, source=source)
+
+
+def demo(report):
+    """Find the outliers in a table whose labels are known, and write a report."""
+    table, known = load_breast_cancer_outliers(return_X_y=True, as_frame=True)
+    is_known = np.asarray(known) == 1
+    outputs = Outputs(None, quiet=False, has_table=False, report=report)
+    reporter = outputs.reporter
+    with outputs.opened():
+        reporter.say(f"Breast cancer: {len(table):,} rows, {table.shape[1]} columns")
+        model = new_model()
+        with reporter.step("Fitting TableDetector"):
+            model.fit(table)
+        ids = pd.DataFrame({"known": np.where(is_known, "outlier", "inlier")})
+        results = Results(model, table, ids, scores=model.training_scores_)
+        outputs.write(results)
+        reporter.say(verdict(model, results.losses, is_training=True))
+        n_found = (results.is_outlier & is_known).sum()
+        reporter.say(
+            f"Of the {is_known.sum()} known outliers, {n_found} are among them."
+        )
+        outputs.write_others(results, source="breast cancer")
+
+
+# Steps ------------------------------------------------------------------------------
 
 
 def read(source, reporter, ids, *, min_rows=1, **options):
@@ -70,12 +135,11 @@ def fit(model, table, reporter, jobs):
     reporter.decisions(table_detector(model).encoder_.decisions_)
 
 
-def learn(model, table, reporter, path, *, ids, source):
+def learn(model, table, reporter, path, ids, source):
     """Fit the model to the labels in a file as well, and say how many there are."""
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; create it with skim review.")
-    found = found_ids(model)
-    labels = find_labels(path, table, found, ids=ids, source=source).values
+    labels = Labels(path, table, found_ids(model), ids=ids, source=source).values
     if np.isnan(labels).all():
         raise ValueError(f"{path} has no labels; add some with skim review.")
     reporter.say(f"{summary(labels)} in {path}")
@@ -83,29 +147,12 @@ def learn(model, table, reporter, path, *, ids, source):
         model.fit(table, labels=labels)
 
 
-def demo(report):
-    """Find the outliers in a table whose labels are known, and write a report."""
-    table, known = load_breast_cancer_outliers(return_X_y=True, as_frame=True)
-    is_known = np.asarray(known) == 1
-    outputs = Outputs(None, quiet=False, has_table=False, report=report)
-    reporter = outputs.reporter
-    with outputs.opened():
-        reporter.say(f"Breast cancer: {len(table):,} rows, {table.shape[1]} columns")
-        model = new_model()
-        with reporter.step("Fitting TableDetector"):
-            model.fit(table)
-        ids = pd.DataFrame({"known": np.where(is_known, "outlier", "inlier")})
-        results = Results(model, table, ids, scores=model.training_scores_)
-        outputs.write(results)
-        reporter.say(verdict(model, results.losses, is_training=True))
-        n_found = (results.is_outlier & is_known).sum()
-        reporter.say(
-            f"Of the {is_known.sum()} known outliers, {n_found} are among them."
-        )
-        outputs.write_others(results, source="breast cancer")
+# Columns ----------------------------------------------------------------------------
 
 
-# Columns --------------------------------------------------------------------------
+def table_detector(model):
+    """Return the fitted table detector of a model, which may have learned labels."""
+    return model.detector_ if isinstance(model, skim.IMBoostDetector) else model
 
 
 def check_ids(table, ids):
@@ -137,30 +184,29 @@ def check_columns(table, model, source, reporter=None, *, allowed=()):
     missing = [name for name in wanted if name not in table and name not in optional]
     if missing:
         raise ValueError(
-            f"{source} is missing {_columns(missing)} of the training data."
+            f"{source} is missing {_quoted(missing)} of the training data."
         )
     extra = table.columns.difference([*wanted, *allowed], sort=False).tolist()
     if extra and reporter is not None:
         reporter.note(
-            f"{source} has {_columns(extra)} that the training data did not have; "
+            f"{source} has {_quoted(extra)} that the training data did not have; "
             f"{'they are' if len(extra) > 1 else 'it is'} ignored."
         )
     return table.reindex(columns=wanted)
 
 
-def _columns(names):
+def _quoted(names):
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
     quoted = ", ".join(f"'{name}'" for name in names[:5])
     return f"column{'s' * (len(names) > 1)} {quoted}{more}"
 
 
-# What there is to say -------------------------------------------------------------
+# What there is to say ---------------------------------------------------------------
 
 
 def unseen_values(table, model):
-    """Return sentences on values and groups that the training data did not have."""
-    detector = table_detector(model)
-    encoder, by = detector.encoder_, detector.by
+    """Return sentences on values that the training data did not have."""
+    encoder = table_detector(model).encoder_
     treatments = {d.column: d.treatment for d in encoder.decisions_}
     unseen = encoder.unseen_values(table.reset_index(drop=True))
     for column, cells in unseen.groupby("column", sort=False):
@@ -170,44 +216,13 @@ def unseen_values(table, model):
         else:
             what = "values that the training data did not have"
             what += ", which have no influence" * (kind == "dropped")
-        yield f"Column {column!r} has {what}: {_examples(cells)}."
-    if by is not None:
-        groups = summarise(encoder, table, by)[by].levels
-        new = groups.keys() - detector.training_summary_[by].levels
-        rows = np.flatnonzero(table[by].astype(str).isin(new))
-        if len(rows):
-            cells = pd.DataFrame({"row": rows, "value": table[by].iloc[rows]})
-            what = f"new groups in {by!r}, judged by the whole table"
-            yield f"There are {what}: {_examples(cells)}."
-
-
-def _examples(cells):
-    examples = cells.drop_duplicates("value")[:N_EXAMPLES]
-    named = ", ".join(
-        f"{cell_text(value)!r} (row {row + 1:,})"
-        for row, value in zip(examples["row"], examples["value"], strict=True)
-    )
-    return named + f", in {len(cells):,} rows" * (len(cells) > len(examples))
-
-
-def duplicates(results):
-    """Return sentences on rows that repeat another one, which they name."""
-    ids = results.ids.columns
-    others = results.table.drop(columns=ids, errors="ignore")
-    found = find_duplicates(results.ids.join(others), ids)
-    for (kind, column), own in found.groupby(["kind", "column"], dropna=False):
-        pairs = own[["row", "other"]][:N_EXAMPLES].to_numpy()
+        examples = cells.drop_duplicates("value")[:N_EXAMPLES]
         named = ", ".join(
-            " and ".join(map(str, results.numbers[pair])) for pair in pairs
+            f"{cell_text(value)!r} (row {row + 1:,})"
+            for row, value in zip(examples["row"], examples["value"], strict=True)
         )
-        named += ", …" * (len(own) > N_EXAMPLES)
-        has, repeats = ("has", "repeats") if len(own) == 1 else ("have", "repeat")
-        if kind == "identifier":
-            what = f"{has} the {column} of another"
-        else:
-            what = f"{repeats} another"
-            what += "" if pd.isna(column) else f" but for {column}"
-        yield f"{counted(len(own), 'row')} {what}: rows {named}."
+        named += f", in {len(cells):,} rows" * (len(cells) > len(examples))
+        yield f"Column {column!r} has {what}: {named}."
 
 
 def drift(model, table):

@@ -209,9 +209,7 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
             raise ValueError(f"X lacks {', '.join(missing[:3])} of the training data.")
         index = dask.dataframe.utils.make_meta(X).index
         meta = import_pandas().Series(empty, index=index)
-        return X[list(names)].map_partitions(
-            *scored, meta=meta, enforce_metadata=False
-        )
+        return X[list(names)].map_partitions(*scored, meta=meta, enforce_metadata=False)
 
 
 def _result(part, model, method, dtype):

@@ -1,8 +1,11 @@
-"""What there is to say about the number of outliers, here and on the command line."""
+"""What there is to say about the outliers, in the report and on the command line."""
 
 import numpy as np
 
 from skim._model._threshold import APART, CERTAIN, stands_apart
+from skim.tables._duplicates import find_duplicates
+
+N_PAIRS = 3  # of duplicates that are named
 
 
 def counted(n, noun):
@@ -10,12 +13,18 @@ def counted(n, noun):
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
+def share_of_outliers(n_outliers, n_rows):
+    """Begin a sentence on the number of outliers."""
+    verb = "is an outlier" if n_outliers == 1 else "are outliers"
+    share = f"{n_outliers / n_rows:.1%}"
+    return f"{n_outliers:,} of {counted(n_rows, 'row')} ({share}) {verb}"
+
+
 def verdict(detector, losses, *, is_training):
     """Return a sentence on the number of outliers, and what it rests on."""
-    n_rows, scores = len(losses), detector.training_scores_
+    scores = detector.training_scores_
     n_outliers = int((-losses < detector.offset_).sum())
-    share = f"{n_outliers:,} of {counted(n_rows, 'row')} ({n_outliers / n_rows:.1%})"
-    share += " is an outlier" if n_outliers == 1 else " are outliers"
+    share = share_of_outliers(n_outliers, len(losses))
     if not is_training:
         before = np.mean(scores < detector.offset_)
         return f"{share} by the threshold of the training data ({before:.1%} of them)."
@@ -50,3 +59,23 @@ def agreement(labels, is_outlier):
         f"The threshold agrees with {is_right.sum():,} of "
         f"{counted(len(is_right), 'label')} ({is_right.mean():.0%})."
     )
+
+
+def duplicates(table, ids, numbers):
+    """Return sentences on rows that repeat another one, which they name.
+
+    `ids` are the columns that identify rows, and `numbers` those of the rows.
+    """
+    found, sentences = find_duplicates(table, ids), []
+    for (kind, column), own in found.groupby(["kind", "column"], dropna=False):
+        pairs = own[["row", "other"]][:N_PAIRS].to_numpy()
+        named = ", ".join(" and ".join(map(str, numbers[pair])) for pair in pairs)
+        named += ", …" * (len(own) > N_PAIRS)
+        has, repeats = ("has", "repeats") if len(own) == 1 else ("have", "repeat")
+        if kind == "identifier":
+            what = f"{has} the {column} of another"
+        else:
+            what = f"{repeats} another"
+            what += f" but for {column}" if isinstance(column, str) else ""
+        sentences.append(f"{counted(len(own), 'row')} {what}: rows {named}.")
+    return sentences
