@@ -24,6 +24,7 @@ class Outputs:
         self.reporter = Reporter(quiet)
         self.path = None if output in (None, "-") else Path(output)
         self.save = save
+        self.top = top
         self.report = report
         self.has_table = has_table and (output is not None or not is_terminal)
         is_silent = output == "-" or (output and quiet)
