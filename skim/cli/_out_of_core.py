@@ -81,6 +81,8 @@ class Run:
         is_begun = self._is_begun()
         with workers_of(self.scheduler, self.jobs) as workers, self.outputs.opened():
             if is_begun:
+                for draft in self.folder.glob(".part-*"):  # of a run that was killed
+                    draft.unlink()
                 n_parts = len(list(self.folder.glob("part-*.parquet")))
                 parts = f"{counted(n_parts, 'part')} {'is' if n_parts == 1 else 'are'}"
                 self.reporter.say(f"Continuing the run in {self.folder}: {parts} there")
@@ -118,7 +120,7 @@ class Run:
         self.summary |= facts
         path = self.folder / SUMMARY
         with replacing(path) as draft, naming(path):
-            draft.write_text(f"{json.dumps(self.summary, indent=2)}\n", "utf-8")
+            draft.write_bytes(f"{json.dumps(self.summary, indent=2)}\n".encode())
 
     # All rows ---------------------------------------------------------------------
 
