@@ -118,7 +118,7 @@ def parquet_files(folder, n_rows, n_columns, part_rows):
     def write_scores():
         scores = model.score_samples(parts)
         table = scores.to_frame()
-        table["label"] = 1 - 2 * (scores < model.offset_).astype("int8")
+        table["label"] = 1 - 2 * (scores < model.estimator_.offset_).astype("int8")
         table.to_parquet(output)
 
     try:

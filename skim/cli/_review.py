@@ -5,16 +5,15 @@ import sys
 import numpy as np
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from skim.cli import _work
 from skim.cli._labels import Labels, summary
 from skim.cli._reporter import make_console, plain
 from skim.cli._results import Results
-from skim.report._summary import agreement, counted
+from skim.report._summary import agreement, share_of_outliers
 from skim.tables._reasons import cell_text
 
-MAX_NAME, MAX_VALUE = 24, 36  # characters of a column's name and of a cell
+MAX_NAME = 24  # characters of a column's name
 MIN_CELLS, N_OTHER_LINES = 8, 9  # lines for cells at least, and for all else
 EVERY = 3  # answers that are worth another fit
 MARK = "*"  # before the cells that are reasons
@@ -58,7 +57,22 @@ class Review:
             self.console.print()
             self.reporter.say(f"Interrupted; all answers are in {self.labels.path}.")
             raise typer.Exit(130) from None
-        self._tell_changes(was_outlier)
+        values, is_outlier = self.labels.values, self.results.is_outlier
+        lines = [f"{self.labels.path} has {summary(values)}."]
+        if not np.isnan(values).all():
+            n_new = int((is_outlier & ~was_outlier).sum())
+            n_gone = int((was_outlier & ~is_outlier).sum())
+            share = share_of_outliers(is_outlier.sum(), len(is_outlier))
+            lines += [
+                f"{share}; {n_new:,} of them were not before, and {n_gone:,} no longer "
+                "are.",
+                agreement(values, is_outlier),
+                f"To use the labels: skim detect {self.source} --labels "
+                f"{self.labels.path}",
+            ]
+        self.console.print()
+        for line in lines:
+            self.console.print(plain(line), soft_wrap=True)
 
     def _learn(self):
         """Fit the detector to the answers so far."""
@@ -140,44 +154,20 @@ class Review:
         blamed = {cell.column: cell for cell in reasons if cell.kind != "combination"}
         names = [name for name in self.table if name not in self._ids]
         names.sort(key=lambda name: name not in blamed)
+        room = max(self.console.height - N_OTHER_LINES, MIN_CELLS)
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
         for title in ("", "column", "value", "expected"):
             table.add_column(title, overflow="fold")
-        room = max(self.console.height - N_OTHER_LINES, MIN_CELLS)
         for name in names[:room]:
-            value, column = self.table[name].iloc[row], cell_text(name, MAX_NAME)
-            value = cell_text(value, MAX_VALUE)
+            cells = [cell_text(name, MAX_NAME), cell_text(self.table[name].iloc[row])]
             if name in blamed:
                 expected = plain(blamed[name].expected or "something else")
-                told = cell_text(blamed[name].value, MAX_VALUE)
-                value += f" ({told})" if told != value else ""
-                table.add_row(MARK, column, Text(value, "bold red"), expected)
+                table.add_row(MARK, *cells, expected, style="bold")
             else:
-                table.add_row("", column, value, "")
+                table.add_row("", *cells)
         if len(names) > room:
             table.add_row("", f"and {len(names) - room:,} more")
         return table
-
-    def _tell_changes(self, was_outlier):
-        """Print what the answers have changed."""
-        if not self._n_answers:
-            self.console.print("\nNo answers, so nothing has changed.")
-            return
-        path, values = self.labels.path, self.labels.values
-        lines = ["", f"{path} now has {summary(values)}."]
-        if not np.isnan(values).all():
-            is_outlier = self.results.is_outlier
-            n_new = int((is_outlier & ~was_outlier).sum())
-            n_gone = int((was_outlier & ~is_outlier).sum())
-            lines += [
-                f"{counted(n_new, 'row')} {'is' if n_new == 1 else 'are'} newly "
-                f"flagged, {n_gone:,} no longer; now {is_outlier.sum():,} of "
-                f"{len(is_outlier):,} are ({is_outlier.mean():.1%}).",
-                agreement(values, is_outlier),
-                f"To use the labels: skim detect {self.source} --labels {path}",
-            ]
-        for line in lines:
-            self.console.print(plain(line), soft_wrap=True)
 
 
 def read_key():

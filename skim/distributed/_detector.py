@@ -23,11 +23,11 @@ MERGED = 4  # samples at a time
 
 
 class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
-    """Fit a detector to a sample of data of any size, and score all of it.
+    """Fit a detector to a uniform sample of data of any size, and score all of it.
 
-    The data is read once to draw a uniform sample. The detector is trained on it, in
-    this process. Scores and labels are lazy Dask collections with the partitions, the
-    index and the divisions of their input, and bitwise what `estimator_` gives.
+    The detector is trained in this process. Scores and labels are lazy Dask collections
+    with the partitions and the index of their input, and bitwise what `estimator_`
+    gives.
 
     Read more in the :doc:`User Guide </size>`.
 
@@ -53,21 +53,8 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     n_samples_seen_ : int
         Number of rows in the data.
 
-    n_features_in_ : int
-        Number of columns seen during `fit`.
-
-    feature_names_in_ : ndarray of shape (`n_features_in_`,) or None
+    feature_names_in_ : ndarray of shape (n_features,) or None
         Names of the columns of a DataFrame seen during `fit`.
-
-    See Also
-    --------
-    skim.TableDetector : Detect outliers in a table with text, dates and gaps.
-
-    Notes
-    -----
-    The threshold is that of the sample. If it flags a share p of n sampled rows, the
-    share that it flags in all data has a standard error of about
-    ``sqrt(p * (1 - p) / n)``: at 1.25 % of 200,000 rows, 0.025 percentage points.
 
     Examples
     --------
@@ -135,15 +122,8 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         sample = rows.reset_index(drop=True) if is_frame else rows.to_numpy()
         self.estimator_ = clone(self.estimator).fit(sample)
         self.n_samples_seen_ = n_seen
-        self.n_features_in_ = rows.shape[1]
         self.feature_names_in_ = rows.columns.to_numpy() if is_frame else None
         return self
-
-    @property
-    def offset_(self):
-        """The threshold of the detector."""
-        last = getattr(self.estimator_, "steps", [(None, self.estimator_)])[-1][1]
-        return last.offset_
 
     def score_samples(self, X: Any) -> Any:
         """Score rows: the lower, the more abnormal.
@@ -159,23 +139,8 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         """
         return self._lazy("score_samples", X, np.float64)
 
-    def decision_function(self, X: Any) -> Any:
-        """Score rows relative to the threshold.
-
-        Parameters
-        ----------
-        X : dask DataFrame or Array of shape (n_samples, n_features)
-            Rows with the columns seen during `fit`, in any order.
-
-        Returns
-        -------
-        decision : dask Series or Array of shape (n_samples,)
-            ``score_samples(X) - offset_``; negative for outliers.
-        """
-        return self.score_samples(X) - self.offset_
-
     def predict(self, X: Any) -> Any:
-        """Label rows as inliers or outliers.
+        """Label rows as inliers (+1) or outliers (-1).
 
         Parameters
         ----------
@@ -185,7 +150,6 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         Returns
         -------
         labels : dask Series or Array of shape (n_samples,)
-            +1 for inliers, -1 for outliers.
         """
         return self._lazy("predict", X, np.int64)
 

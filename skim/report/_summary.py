@@ -41,15 +41,13 @@ def verdict(detector, losses, *, is_training):
     lower, median, upper = np.quantile(losses / 4, [0.25, 0.5, 0.75])
     is_extreme = losses / 4 > median + CERTAIN * (upper - lower)
     n_extreme = min(int(is_extreme.sum()), n_outliers)
-    rest = n_outliers - n_extreme
     far = f"more than {CERTAIN:g} interquartile ranges above the median loss"
-    if not rest:
+    if n_extreme == n_outliers:
         return f"{share}, {far}."
-    some, others = "", "it" if rest == 1 else "them"
     if n_extreme:
-        some = f", {n_extreme:,} of them {far}"
-        others = "the other one" if rest == 1 else f"the other {rest:,}"
-    return f"{share}{some}; no gap sets {others} apart, so the number is a convention."
+        share += f", {n_extreme:,} of them {far}"
+    others = "the others" if n_extreme else "them"
+    return f"{share}; no gap sets {others} apart, so the number is a convention."
 
 
 def agreement(labels, is_outlier):

@@ -53,7 +53,7 @@ def test_answers_are_written_one_by_one_and_taken_back(path, table):
     np.testing.assert_equal(again.values, [0, np.nan, np.nan, 1, np.nan, np.nan])
     assert np.flatnonzero(again.is_seen).tolist() == [0, 3, 5]
     assert [again.take_back(), again.take_back()] == [5, 0]
-    assert written(path) == "order,label,answered\na3,1,T\na0,,\na5,,\n"
+    assert written(path) == "order,label,answered\na3,1,T\na5,,\na0,,\n"
     assert np.flatnonzero(again.is_seen).tolist() == [3]
     assert again.answered == [3]
 
@@ -83,7 +83,7 @@ def test_a_changed_table_is_noticed(path, table, change):
     for same in (table, other):
         assert np.flatnonzero(by_number(path, same).values == 1).tolist() == [3]
     with pytest.raises(
-        ValueError, match=r"for row 4.* but orders.csv (has changed|does not have it)"
+        ValueError, match=r"line 2 \(row 4\): orders.csv (has changed|does not have)"
     ):
         by_number(path, change(table).reset_index(drop=True))
 
@@ -109,13 +109,13 @@ def test_identifiers_of_the_user_must_identify_rows(path, table):
 
 def test_what_people_add_survives(path, table):
     path.write_bytes(
-        '\ufeffnote;label;order\r\n"says Eve; sure";1;a3\r\n;;\r\nodd;;zz\r\n'.encode()
+        '\ufeffnote;label;order\r\n"says Eve; sure";1;a3\r\n;;\r\nodd;;a5\r\n'.encode()
     )
     labels = labels_of(path, table)
     assert labels.values[3] == 1
     labels.answer(0, 0)
     assert written(path) == (
-        'note;label;order;answered\nodd;;zz;\n"says Eve; sure";1;a3;\n;0;a0;T\n'
+        'note;label;order;answered\n"says Eve; sure";1;a3;\nodd;;a5;\n;0;a0;T\n'
     )
 
 
@@ -131,7 +131,7 @@ def test_numbers_can_be_written_by_hand(path, table):
 @pytest.mark.parametrize("number", ["0", "7", "many", ""])
 def test_numbers_that_no_row_has_are_refused(path, table, number):
     path.write_text(f"row,label\n2,1\n{number},1\n")
-    message = rf"row {number} \(line 3\), but orders.csv does not have it"
+    message = rf"line 3 \(row {number}\): orders.csv does not have this row"
     with pytest.raises(ValueError, match=message):
         by_number(path, table)
 
@@ -145,16 +145,16 @@ def test_columns_of_the_same_name_are_told_apart(path, table):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("order,label\na1,1\na2,0\na1,0\n", r"two lines about order a1 \(2 and 4\)"),
-        ("order,label\na1,1\nb1,0\n", r"order b1 \(line 3\), but orders.csv does not"),
-        ("order,label\na1,2\n", r"label '2' in line 2; use 1 for outliers"),
+        ("order,label\na1,1\na2,0\na1,0\n", r"line 4 \(order a1\): an earlier line"),
+        ("order,label\na1,1\nb1,0\n", r"line 3 \(order b1\): orders.csv does not"),
+        ("order,label\na1,2\n", r"line 2 \(order a1\): the label must be 1, 0"),
         ("order,said\na1,1\n", "has no column 'label'"),
         (
             "customer,label\na1,1\n",
             r"no column in common .*\(tried order or row\).* --id",
         ),
-        ("order,label\na1,1,what\n", r"more fields than columns in line 2"),
-        ("order,label,note\na1,1,für\n", "save it in UTF-8"),
+        ("order,label\na1,1\na2,1,what\n", "Expected 2 fields in line 3, saw 3"),
+        ("order,label,note\na1,1,für\n", "save it as CSV in UTF-8"),
     ],
 )
 def test_files_that_make_no_sense_are_refused(path, table, text, message):
