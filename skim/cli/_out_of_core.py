@@ -274,14 +274,9 @@ def _written(part, batch, result):
 
 def _part(model, batch, name, ids, is_text):
     """Return the results of a batch as the bytes of a Parquet file."""
-    try:
-        sink = io.BytesIO()
-        _results(model, batch, name, ids, is_text).write(sink, as_parquet=True)
-        return sink.getvalue()
-    except ValueError as error:
-        if name in str(error):
-            raise
-        raise ValueError(f"{name}: {error}") from error
+    sink = io.BytesIO()
+    _results(model, batch, name, ids, is_text).write(sink, as_parquet=True)
+    return sink.getvalue()
 
 
 def _results(model, batch, name, ids, is_text, top=None):

@@ -14,9 +14,8 @@ from skim.report._summary import agreement, counted, duplicates, verdict
 from skim.tables import read_table
 from skim.tables._drift import compare, summarise
 from skim.tables._encoder import position_of
-from skim.tables._reasons import cell_text
 
-N_EXAMPLES = 3  # of values and differences
+N_DIFFERENCES = 3  # that are named
 
 
 def new_model(
@@ -74,10 +73,8 @@ def score(source, model_file, outputs, ids, reading, jobs):
         model, saved_ids = load_model(model_file)
         given = read(source, reporter, ids, **reading)
         ids = ids or [name for name in saved_ids if name in given]
-        table = check_columns(given, model, source, reporter, allowed=ids)
+        table = check_columns(given, model, source)
         table_detector(model).set_params(n_jobs=jobs)
-        for sentence in unseen_values(table, model):
-            reporter.note(sentence)
         named = id_columns(given, model, ids)
         with reporter.step("Scoring rows"):
             results = Results(model, table, named, top=outputs.top)
@@ -172,57 +169,24 @@ def id_columns(table, model, ids):
     return table[list(dict.fromkeys(ids or found_ids(model)))]
 
 
-def check_columns(table, model, source, reporter=None, *, allowed=()):
+def check_columns(table, model, source):
     """Return the table with the model's columns in the model's order.
 
-    Columns that were dropped on request may be missing. Columns that the training
-    data did not have are left out, with a note unless they are in `allowed`.
+    Columns that were dropped on request may be missing, and others are ignored.
     """
     encoder = table_detector(model).encoder_
     wanted = [str(name) for name in encoder.feature_names_in_]
     optional = {str(name) for name in encoder.drop}
-    missing = [name for name in wanted if name not in table and name not in optional]
+    missing = [
+        repr(name) for name in wanted if name not in table and name not in optional
+    ]
     if missing:
-        raise ValueError(
-            f"{source} is missing {_quoted(missing)} of the training data."
-        )
-    extra = table.columns.difference([*wanted, *allowed], sort=False).tolist()
-    if extra and reporter is not None:
-        reporter.note(
-            f"{source} has {_quoted(extra)} that the training data did not have; "
-            f"{'they are' if len(extra) > 1 else 'it is'} ignored."
-        )
+        named = ", ".join(missing[:5]) + ", …" * (len(missing) > 5)
+        raise ValueError(f"{source} lacks columns of the training data: {named}.")
     return table.reindex(columns=wanted)
 
 
-def _quoted(names):
-    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    quoted = ", ".join(f"'{name}'" for name in names[:5])
-    return f"column{'s' * (len(names) > 1)} {quoted}{more}"
-
-
 # What there is to say ---------------------------------------------------------------
-
-
-def unseen_values(table, model):
-    """Return sentences on values that the training data did not have."""
-    encoder = table_detector(model).encoder_
-    treatments = {d.column: d.treatment for d in encoder.decisions_}
-    unseen = encoder.unseen_values(table.reset_index(drop=True))
-    for column, cells in unseen.groupby("column", sort=False):
-        kind = treatments[column]
-        if kind in ("number", "date"):
-            what = f"text that cannot be read as a {kind} and counts as missing"
-        else:
-            what = "values that the training data did not have"
-            what += ", which have no influence" * (kind == "dropped")
-        examples = cells.drop_duplicates("value")[:N_EXAMPLES]
-        named = ", ".join(
-            f"{cell_text(value)!r} (row {row + 1:,})"
-            for row, value in zip(examples["row"], examples["value"], strict=True)
-        )
-        named += f", in {len(cells):,} rows" * (len(cells) > len(examples))
-        yield f"Column {column!r} has {what}: {named}."
 
 
 def drift(model, table):
@@ -233,7 +197,7 @@ def drift(model, table):
     differences = compare(detector.training_summary_, after, encoder.describe)
     if not differences:
         return "No column differs from the training data beyond chance."
-    named = "; ".join(differences[:N_EXAMPLES])
-    if len(differences) > N_EXAMPLES:
-        named += f"; and {len(differences) - N_EXAMPLES:,} more"
+    named = "; ".join(differences[:N_DIFFERENCES])
+    if len(differences) > N_DIFFERENCES:
+        named += f"; and {len(differences) - N_DIFFERENCES:,} more"
     return f"The table differs from the training data (in brackets): {named}."
