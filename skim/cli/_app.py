@@ -133,19 +133,18 @@ def detect(
     Rows keep their order.
     """
     reading, dates = options.reading(read)
-    folder = options.output_folder(output, scheduler, source, reading)
+    others = {"labels": labels, "report": report}
+    folder = options.is_folder(output, scheduler, source, reading, others)
     files = {"save": save, "report": report}
     options.check_paths(source, [labels], output=None if folder else output, **files)
-    if labels is not None and (folder or contamination == 0):
-        with_ = "a folder as --output" if folder else "--contamination 0"
-        raise typer.BadParameter(f"--labels does not go with {with_}.")
+    if labels is not None and contamination == 0:
+        raise typer.BadParameter("--labels does not go with --contamination 0.")
     from skim.cli import _out_of_core, _work
     from skim.cli._outputs import Outputs
 
-    model = _work.new_model(
-        *(contamination, seed, by, drop, categorical, dates),
-        has_labels=labels is not None,
-    )
+    has_labels = labels is not None
+    columns = {"by": by, "drop": drop, "categorical": categorical, "dates": dates}
+    model = _work.new_model(contamination, seed, has_labels, **columns)
     outputs = Outputs(output, quiet, has_table=not folder, top=top, **files)
     if folder:
         run = _out_of_core.Run(source, reading, id_ or [], outputs, scheduler, jobs)
@@ -175,9 +174,9 @@ def score(
     training data.
     """
     reading, _ = options.reading(read)
-    folder = options.output_folder(output, scheduler, source, reading)
-    output_file = None if folder else output
-    options.check_paths(source, output=output_file, report=report)
+    others = {"report": report}
+    folder = options.is_folder(output, scheduler, source, reading, others)
+    options.check_paths(source, output=None if folder else output, report=report)
     from skim.cli import _out_of_core, _work
     from skim.cli._outputs import Outputs
 
@@ -230,9 +229,8 @@ def review(
     reporter, ids = Reporter(quiet), id_ or []
     new_draft(labels).unlink()  # before anybody answers in vain
     table = _work.read(source, reporter, ids, min_rows=2, **reading)
-    model = _work.new_model(
-        *(contamination, seed, by, drop, categorical, dates), has_labels=True
-    )
+    columns = {"by": by, "drop": drop, "categorical": categorical, "dates": dates}
+    model = _work.new_model(contamination, seed, True, **columns)
     _work.fit(model, table, reporter, jobs)
     Review(model, table, reporter, source, labels, ids, strangest).run()
 

@@ -30,12 +30,6 @@ def _check_contamination(share):
     return share
 
 
-def _check_jobs(jobs):
-    if jobs == 0:
-        raise typer.BadParameter("must be positive, or -1 for all processors, not 0.")
-    return jobs
-
-
 Source = Annotated[
     str,
     typer.Argument(
@@ -112,8 +106,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 Jobs = Annotated[
     int,
     typer.Option(
-        callback=_check_jobs,
-        help="Number of threads; -1 uses all processors. Does not affect the result.",
+        help="Number of threads; -1 uses all processors. Does not affect the result."
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
@@ -142,21 +135,22 @@ def reading(pairs):
     return options, options.pop("dates", "auto")
 
 
-def output_folder(output, scheduler, source, read):
-    """Return the output folder, or None if the output is not one."""
-    is_folder = output is not None and (
-        output.endswith("/")
-        or (Path(output).is_dir() and not output.lower().endswith(EXTENSIONS["output"]))
-    )
-    if not is_folder:
+def is_folder(output, scheduler, source, read, others):
+    """Tell whether the output is a folder, which does not go with other options."""
+    if output is None or not (output.endswith("/") or Path(output).is_dir()):
         if scheduler is not None:
             raise typer.BadParameter("--scheduler needs a folder as --output.")
-        return None
+        return False
     if source == "-" or "sheet" in read:
         raise typer.BadParameter(
             "A folder as --output needs CSV or Parquet files to read."
         )
-    return Path(output)
+    for option, path in others.items():
+        if path is not None:
+            raise typer.BadParameter(
+                f"--{option} does not go with a folder as --output."
+            )
+    return True
 
 
 def check_paths(source, inputs=(), **outputs):

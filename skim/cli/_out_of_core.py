@@ -19,12 +19,12 @@ from skim.cli import _work
 from skim.cli._model_file import load_model, save_model
 from skim.cli._results import Results, output_name
 from skim.distributed._sample import draw, in_order, merge
-from skim.report._summary import counted, share_of_outliers
+from skim.report._summary import share_of_outliers
 from skim.tables._read import BatchReader, typed_frame
 
 SUMMARY, MODEL = "_summary.json", "_model.skops"  # readers of Parquet skip a "_"
-SAMPLE = 200_000  # rows to train on, and in the report
-MIN_STRANGEST = 50  # rows to list or to report on
+SAMPLE = 200_000  # rows to train on
+MIN_STRANGEST = 50  # rows to list
 
 
 class Run:
@@ -48,11 +48,10 @@ class Run:
     def detect(self, model):
         """Fit a model to a sample of the rows and write the results of all of them."""
         with self._opened("detect", model.get_params(deep=False), SAMPLE) as workers:
-            sample = None
             if not (self.folder / MODEL).exists():
-                sample = self._fit(model)
+                self._fit(model)
             model, _ = load_model(self.folder / MODEL)
-            self._work(model, workers, sample)
+            self._work(model, workers)
 
     def score(self, model_file):
         """Write the results of a saved model on all rows."""
@@ -68,12 +67,7 @@ class Run:
     def _opened(self, *options):
         """Begin or continue a run; yield the workers."""
         _work.check_ids(self.reader.header, self.ids)
-        sources = self.reader.sources
-        if self.folder.resolve() in [source.folder for source in sources]:
-            raise typer.BadParameter(
-                f"{self.folder} has parts to read; choose another folder."
-            )
-        files = [[source.name, source.state()] for source in sources]
+        files = [[source.name, source.state()] for source in self.reader.sources]
         run = [skim.__version__, files, self.reading, self.ids, *options]
         text = json.dumps(run, sort_keys=True, default=str)
         fingerprint = hashlib.sha256(text.encode()).hexdigest()
@@ -81,11 +75,10 @@ class Run:
         is_begun = self._is_begun()
         with workers_of(self.scheduler, self.jobs) as workers, self.outputs.opened():
             if is_begun:
-                for draft in self.folder.glob(".part-*"):  # of a run that was killed
+                for draft in self.folder.glob(".[_p]*"):  # of a run that was killed
                     draft.unlink()
                 n_parts = len(list(self.folder.glob("part-*.parquet")))
-                parts = f"{counted(n_parts, 'part')} {'is' if n_parts == 1 else 'are'}"
-                self.reporter.say(f"Continuing the run in {self.folder}: {parts} there")
+                self.reporter.say(f"Continuing in {self.folder} with {n_parts:,} parts")
             else:
                 with naming(self.folder):
                     self.folder.mkdir(exist_ok=True)
@@ -125,11 +118,20 @@ class Run:
     # All rows ---------------------------------------------------------------------
 
     def _fit(self, model):
-        """Fit a model to a sample of the rows, save it, and return the sample."""
-        sample, n_rows, counters = self._sample(model.random_state)
+        """Fit a model to a sample of the rows, and save it."""
+        held, n_rows = [(self.reader.header, 0)], 0
+        counters = list(self.reader.header)
+        with self.reporter.step("Sampling rows") as show:
+            for number, (_, batch) in enumerate(self.reader):
+                held.append(draw(batch, number, model.random_state, SAMPLE))
+                if sum(len(rows) for rows, _ in held) > 2 * SAMPLE:
+                    held = [merge(held, SAMPLE)]
+                counters = [name for name in counters if _counts_up(batch[name])]
+                n_rows += len(batch)
+                show(n_rows)
         if n_rows < 2:
             raise ValueError(f"{self.source} has fewer than two rows.")
-        rows = sample.reset_index(drop=True)
+        rows = in_order(merge(held, SAMPLE))
         if self.reader.is_text:
             rows = typed_frame(rows, list(rows))
         self.reporter.say(f"{n_rows:,} rows, {rows.shape[1]} columns")
@@ -139,28 +141,9 @@ class Run:
         path = self.folder / MODEL
         with replacing(path) as draft, naming(path):
             save_model(model, draft, ids=self.ids)
-        return sample
 
-    def _sample(self, seed):
-        """Return sampled rows, the number of all rows, and columns that count up."""
-        held, n_rows = [(self.reader.header, 0)], 0
-        counters = list(self.reader.header)
-        with self.reporter.step("Sampling rows") as show:
-            for _, batch in self.reader:
-                held.append(draw(batch, n_rows, seed, SAMPLE))
-                if sum(len(rows) for rows, _ in held) > 2 * SAMPLE:
-                    held = [merge(held, SAMPLE)]
-                counters = [name for name in counters if _counts_up(batch[name])]
-                n_rows += len(batch)
-                show(n_rows)
-        if n_rows:
-            rows, _ = in_order(merge(held, SAMPLE))
-            first_row, place = map(rows.index.get_level_values, (0, 1))
-            return rows.set_axis(first_row + place), n_rows, counters
-        return self.reader.header, 0, counters
-
-    def _work(self, model, workers, sample=None):
-        """Write the missing parts, list the strangest rows and write other files."""
+    def _work(self, model, workers):
+        """Write the missing parts, and list the strangest rows."""
         named = _work.id_columns(self.reader.header, model, self.ids)
         loss, outlier = (output_name(name, named) for name in ("loss", "outlier"))
         n_kept = max(MIN_STRANGEST, self.outputs.top or 0)
@@ -183,26 +166,10 @@ class Run:
         by = f"by the threshold of {len(model.training_scores_):,} training rows"
         self.reporter.say(f"{share_of_outliers(n_outliers, n_rows)}, {by}.")
         strangest = pd.concat(rows).loc[pd.concat(losses).nlargest(n_kept).index]
-        results = self._results(model, strangest)
-        self.outputs.write(results)
-        notes = []
-        if self.outputs.report:
-            if sample is None:
-                sample, *_ = self._sample(0)
-            if len(sample) < n_rows:
-                notes = [
-                    f"These are a sample of {len(sample):,} of {n_rows:,} rows, and "
-                    "the strangest of all."
-                ]
-            both = pd.concat([sample, strangest])
-            results = self._results(model, both[~both.index.duplicated()])
-        self.outputs.write_others(
-            results, ids=self.ids, source=self.source, notes=notes
-        )
-
-    def _results(self, model, rows):
         how = self.ids, self.reader.is_text, self.outputs.top
-        return _results(model, rows, self.source, *how)
+        results = _results(model, strangest, self.source, *how)
+        self.outputs.write(results)
+        self.outputs.write_others(results, ids=self.ids, source=self.source)
 
     def _parts(self, model, executor, n_ahead, share):
         """Yield the file of each part, which is there then, and the rows it is about.

@@ -81,7 +81,6 @@ class Outputs:
                     *(results.detector, results.table, self._report_draft),
                     source=name,
                     ids=[" / ".join(row) for row in zip(*names, strict=True)] or None,
-                    row_numbers=results.numbers,
                     scores=results.scores,
                     notes=notes,
                 )

@@ -18,25 +18,11 @@ from skim.tables._encoder import position_of
 N_DIFFERENCES = 3  # that are named
 
 
-def new_model(
-    contamination=None,
-    seed=0,
-    by=None,
-    drop=None,
-    categorical=None,
-    dates="auto",
-    *,
-    has_labels=False,
-):
+def new_model(contamination=None, seed=0, has_labels=False, **columns):
     """Return an unfitted detector for tables, which can learn labels if it has any."""
     threshold = {"contamination": "auto" if contamination is None else contamination}
-    table = skim.TableDetector(
-        by=by,
-        drop=drop or (),
-        categorical=categorical or (),
-        dates=dates,
-        random_state=seed,
-    )
+    given = {name: value for name, value in columns.items() if value is not None}
+    table = skim.TableDetector(random_state=seed, **given)
     if has_labels:
         return skim.IMBoostDetector(table, random_state=seed, **threshold)
     return table.set_params(**threshold)

@@ -53,9 +53,6 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     n_samples_seen_ : int
         Number of rows in the data.
 
-    feature_names_in_ : ndarray of shape (n_features,) or None
-        Names of the columns of a DataFrame seen during `fit`.
-
     Examples
     --------
     >>> import dask.array as da
@@ -116,13 +113,13 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         while len(samples) > 1:
             groups = [samples[i : i + MERGED] for i in range(0, len(samples), MERGED)]
             samples = [delayed(merge)(few, self.n_rows) for few in groups]
-        rows, n_seen = in_order(samples[0].compute())
+        sample = samples[0].compute()
+        rows, n_seen = in_order(sample), sample[1]
         if n_seen < 2:
             raise ValueError(f"X has {n_seen} row(s); at least two are needed.")
-        sample = rows.reset_index(drop=True) if is_frame else rows.to_numpy()
-        self.estimator_ = clone(self.estimator).fit(sample)
+        rows = rows if is_frame else rows.to_numpy()
+        self.estimator_ = clone(self.estimator).fit(rows)
         self.n_samples_seen_ = n_seen
-        self.feature_names_in_ = rows.columns.to_numpy() if is_frame else None
         return self
 
     def score_samples(self, X: Any) -> Any:
@@ -131,7 +128,7 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         Parameters
         ----------
         X : dask DataFrame or Array of shape (n_samples, n_features)
-            Rows with the columns seen during `fit`, in any order.
+            Rows with the columns seen during `fit`.
 
         Returns
         -------
@@ -145,7 +142,7 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         Parameters
         ----------
         X : dask DataFrame or Array of shape (n_samples, n_features)
-            Rows with the columns seen during `fit`, in any order.
+            Rows with the columns seen during `fit`.
 
         Returns
         -------
@@ -167,13 +164,9 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         empty = np.empty(0, dtype)
         if not is_frame:
             return X.map_blocks(*scored, dtype=dtype, meta=empty, drop_axis=1)
-        names = X.columns if self.feature_names_in_ is None else self.feature_names_in_
-        missing = [repr(name) for name in names if name not in X.columns]
-        if missing:
-            raise ValueError(f"X lacks {', '.join(missing[:3])} of the training data.")
         index = dask.dataframe.utils.make_meta(X).index
         meta = import_pandas().Series(empty, index=index)
-        return X[list(names)].map_partitions(*scored, meta=meta, enforce_metadata=False)
+        return X.map_partitions(*scored, meta=meta, enforce_metadata=False)
 
 
 def _result(part, model, method, dtype):

@@ -33,6 +33,6 @@ def merge(samples, n_rows):
 
 
 def in_order(sample):
-    """Return the rows of a sample by part and place, and the number of all rows."""
-    rows, n_seen = sample
-    return rows.droplevel(0).sort_index(), n_seen
+    """Return the rows of a sample as they follow each other in the table."""
+    rows, _ = sample
+    return rows.droplevel(0).sort_index().reset_index(drop=True)

@@ -64,36 +64,30 @@ def histogram(losses, is_flagged, threshold):
         f"Histogram of the losses of {len(losses):,} rows, {is_flagged.sum():,} of "
         f"which are above the threshold of {threshold:.4g}."
     )
-    return _svg("histogram", (4.2, 2.5), label, draw), int((losses > high).sum())
+    return _svg("histogram", label, draw), int((losses > high).sum())
 
 
 def training(history):
-    """Draw the quantiles of the losses during training, and the criterion."""
+    """Draw the quantiles of the losses during training."""
     by = "epoch" if (np.diff(history["epoch"]) > 0).all() else "update"
-    is_known = np.isfinite(history["criterion"])
     x, losses = history[by], {q: history[f"loss_q{q}"] for q in QUANTILES}
 
     def draw(figure):
-        first, *second = figure.subplots(
-            1 + is_known.any(), sharex=True, squeeze=False
-        )[:, 0]
+        ax = figure.subplots()
         for low, high in (("05", "95"), ("25", "75")):
-            first.fill_between(
+            ax.fill_between(
                 x, losses[low], losses[high], color=CURVE, alpha=0.25, linewidth=0
             )
-        first.plot(x, losses["50"], color=CURVE)
-        first.set_ylim(_limits(np.concatenate(list(losses.values()))))
-        first.set_ylabel("loss")
-        for ax in second:
-            ax.plot(x[is_known], history["criterion"][is_known], color=BAR)
-            ax.set_ylabel("criterion")
-        figure.axes[-1].set_xlabel(by)
+        ax.plot(x, losses["50"], color=CURVE)
+        ax.set_ylim(_limits(np.concatenate(list(losses.values()))))
+        ax.set_xlabel(by)
+        ax.set_ylabel("loss")
 
     label = (
         f"The losses during training: their median is {losses['50'][0]:.4g} at the "
         f"beginning and {losses['50'][-1]:.4g} at the end, after {x[-1]:,} {by}s."
     )
-    return _svg("training", (4.2, 3.4), label, draw)
+    return _svg("training", label, draw)
 
 
 def _limits(values):
@@ -105,7 +99,7 @@ def _limits(values):
     return low - reach, high + reach
 
 
-def _svg(name, size, label, draw):
+def _svg(name, label, draw):
     """Return a figure as SVG that can stand in a page beside others."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -114,7 +108,7 @@ def _svg(name, size, label, draw):
     with matplotlib.rc_context():  # afterwards, the user's settings are back
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
-        figure = Figure(size, layout="constrained")
+        figure = Figure((4.2, 2.5), layout="constrained")
         draw(figure)
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     svg = file.getvalue()

@@ -18,11 +18,11 @@ MAX_LENGTH = 60  # of a text from the table
 LABELS = {1.0: "labelled outlier", 0.0: "labelled inlier"}
 
 
-def content(detector, table, frame, scores, numbers, ids):
+def content(detector, table, frame, scores, ids):
     """Return the variables of the page.
 
     `table` is the TableDetector of a detector, itself or that which learned labels, and
-    `frame` has the rows with their `scores`, `numbers` and `ids`, which may be None.
+    `frame` has the rows with their `scores` and `ids`, which may be None.
     """
     is_flagged = scores < detector.offset_
     n_flagged = int(is_flagged.sum())
@@ -44,7 +44,7 @@ def content(detector, table, frame, scores, numbers, ids):
     histogram, n_beyond = _charts.histogram(-scores, is_flagged, -detector.offset_)
 
     def named(row):
-        number = str(numbers[row])
+        number = str(row + 1)
         name = "" if ids is None else cell_text(ids[row], 2 * MAX_LENGTH)
         return {"number": number, "id": "" if name == number else name}
 

@@ -27,7 +27,6 @@ def write_report(
     *,
     source: str = "",
     ids: Sequence[object] | None = None,
-    row_numbers: Sequence[int] | None = None,
     scores: Sequence[float] | None = None,
     notes: Sequence[str] = (),
 ) -> Path:
@@ -58,10 +57,6 @@ def write_report(
     ids : sequence of length n_samples, default=None
         Names of the rows, in addition to their numbers. By default, the index of a
         pandas DataFrame unless it is a RangeIndex.
-
-    row_numbers : sequence of int of length n_samples, default=None
-        Numbers of the rows, if `X` is part of a larger table. By default, they are
-        counted from 1.
 
     scores : sequence of float of length n_samples, default=None
         The result of ``detector.score_samples(X)``, if it is known already.
@@ -104,7 +99,6 @@ def write_report(
     ids = list(frame.index) if has_names else ids
     for name, values in (
         ("ids", ids),
-        ("row_numbers", row_numbers),
         ("scores", scores),
     ):
         if values is not None and len(values) != len(frame):
@@ -114,9 +108,8 @@ def write_report(
     with replacing(path) as draft:
         if scores is None:
             scores = detector.score_samples(X)
-        numbers = range(1, len(frame) + 1) if row_numbers is None else row_numbers
         page = pages.get_template("report.html").render(
-            content(detector, table, frame, np.asarray(scores), numbers, ids),
+            content(detector, table, frame, np.asarray(scores), ids),
             source=source,
             notes=notes,
             version=skim.__version__,

@@ -281,8 +281,9 @@ def test_unwritable_files_are_found_before_anything_is_read(tmp_path, option):
     table = tmp_path / "not there.csv"
     result = run("detect", table, option, tmp_path / "no folder" / name)
     assert_refused(result, f"{name} cannot be written: ", "does not exist")
-    result = run("detect", table, option, tmp_path / name)
-    assert_refused(result, "is a directory")
+    if option != "--output":
+        result = run("detect", table, option, tmp_path / name)
+        assert_refused(result, "is a directory")
 
 
 def test_a_read_only_file_system_names_the_file(tmp_path, monkeypatch):
@@ -328,7 +329,6 @@ def test_read_only_files_and_folders_are_refused(tmp_path):
         (["detect", "t.csv", "--read", "skip_rows=two"], "needs a number, not 'two'"),
         (["detect", "t.csv", "--read", "dates=iso"], "or month-first, not 'iso'"),
         (["detect", "t.csv", "--read", "skip_bad_lines=perhaps"], "or no, not "),
-        (["detect", "t.csv", "--jobs", "0"], "must be positive"),
         (["detect", "t.csv", "--colour"], "No such option: --colour"),
         (["score", "t.csv"], "--model"),
         (["detect", "t.csv", "--labels", "l.csv", "-o", "l.csv"], "be overwritten"),

@@ -10,7 +10,6 @@ import dask
 import numpy as np
 import pandas as pd
 import pytest
-from bs4 import BeautifulSoup
 from distributed import LocalCluster
 
 import skim
@@ -119,16 +118,11 @@ def test_a_sample_trains_the_model_and_all_rows_are_scored(
     finished, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(_out_of_core, "SAMPLE", 100)
-    arguments = ["detect", finished / "orders", "-o", f"{tmp_path}/found/"]
-    report = tmp_path / "report.html"
-    log = succeed(*arguments, "--report", report)
+    log = succeed("detect", finished / "orders", "-o", f"{tmp_path}/found/")
     assert "by the threshold of 100 training rows" in log
     found = results(tmp_path / "found")
     assert len(found) == N
     assert set(found.nlargest(2, "loss")["row"] - 1) == {STRANGE, EXPENSIVE}
-    page = BeautifulSoup(report.read_text(encoding="utf-8"), "html.parser").text
-    assert "These are a sample of 100 of 240 rows, and the strangest of all." in page
-    assert str(STRANGE + 1000) in page
 
 
 def test_files_may_be_compressed(orders, finished, tmp_path):
@@ -178,8 +172,7 @@ def test_a_killed_run_continues_with_missing_parts(finished, again, tmp_path):
     kept = (found / "part-00003.parquet").stat().st_mtime_ns
     result = again()
     assert result.exit_code == 0, result.output
-    assert "Continuing the run" in result.stderr
-    assert "4 parts are there" in result.stderr
+    assert f"Continuing in {found} with 4 parts" in " ".join(result.stderr.split())
     assert "Fitting" not in result.stderr
     assert (found / "part-00003.parquet").stat().st_mtime_ns == kept
     pd.testing.assert_frame_equal(results(found), results(finished / "found"))
@@ -237,7 +230,7 @@ def test_folders_with_something_else_are_refused(again, finished, tmp_path):
     (tmp_path / "found" / "_summary.json").write_text("{}")
     assert_refused(again(), "found is not empty")
     result = run("detect", finished / "orders", "-o", finished / "orders")
-    assert_refused(result, "has parts to read", code=2)
+    assert_refused(result, "orders is not empty")
 
 
 def test_finished_parts_stay_when_a_file_is_bad(finished, orders, tmp_path):

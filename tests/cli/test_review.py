@@ -231,8 +231,9 @@ def test_labels_that_make_no_sense_are_refused(labelled, line, words):
 
 def test_labels_need_a_file_and_something_in_them(labelled):
     labels = ["--labels", labelled / "labels.csv"]
-    result = detect(labelled, *labels, "-o", f"{labelled / 'parts'}/")
-    assert_refused(result, "--labels does not go with a folder", code=2)
+    for option in (labels, ["--report", labelled / "report.html"]):
+        result = detect(labelled, *option, "-o", f"{labelled / 'parts'}/")
+        assert_refused(result, f"{option[0]} does not go with a folder", code=2)
     result = detect(labelled, *labels, "--contamination", 0)
     assert_refused(result, "--labels does not go with --contamination 0", code=2)
     (labelled / "labels.csv").write_text("order,label\norder 01,\n")

@@ -94,18 +94,13 @@ def test_rows_with_the_same_cause_are_one_entry(soup, detector, people):
     assert {"#row-4", "#row-8"} <= targets
 
 
-def test_row_numbers_and_scores_can_be_given(detector, people, tmp_path):
+def test_scores_can_be_given(detector, people, tmp_path):
     scores = detector.score_samples(people)
     part = [77, 5, 3]
-    path = write_report(
-        detector,
-        people.iloc[part],
-        tmp_path / "x.html",
-        row_numbers=np.array([1_234_567, 6, 4]),
-        scores=scores[part],
-    )
+    path = tmp_path / "x.html"
+    write_report(detector, people.iloc[part], path, scores=scores[part])
     rows = listed(read(path))
-    assert [row["number"] for row in rows] == [1_234_567, 4, 6]
+    assert [row["number"] for row in rows] == [1, 3, 2]
     assert [row["name"] for row in rows] == ["77", "3", "5"]
     assert rows[0]["reasons"][0].startswith("height 280.125")
     assert read(path).h1.get_text() == "Outlier report"
@@ -258,7 +253,6 @@ def test_other_models_are_refused(model, error, message, people, tmp_path):
     ("options", "message"),
     [
         ({"ids": ["a", "b"]}, "ids has 2 elements, but X has 150 rows"),
-        ({"row_numbers": [1]}, "row_numbers has 1 elements, but X has 150 rows"),
         ({"scores": [1]}, "scores has 1 elements, but X has 150 rows"),
     ],
 )
