@@ -109,9 +109,7 @@ class Review:
         if self.strangest:
             rows = self.results.strangest()
         else:
-            is_new = ~np.isnan(self.labels.values)
-            if self.detector.labels_ is not None:
-                is_new &= np.isnan(self.detector.labels_)
+            is_new = ~np.isnan(self.labels.values) & np.isnan(self.detector.labels_)
             # Rows are chosen with regard to each other, so answers that the newest fit
             # has not learned yet count as questions.
             rows = self.detector.query(is_new.sum() + 1, among=is_new | ~is_seen)

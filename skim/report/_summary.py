@@ -65,15 +65,12 @@ def duplicates(table, ids, numbers):
     `ids` are the columns that identify rows, and `numbers` those of the rows.
     """
     found, sentences = find_duplicates(table, ids), []
-    for (kind, column), own in found.groupby(["kind", "column"], dropna=False):
+    for column, own in found.groupby("column", dropna=False):
         pairs = own[["row", "other"]][:N_PAIRS].to_numpy()
         named = ", ".join(" and ".join(map(str, numbers[pair])) for pair in pairs)
         named += ", …" * (len(own) > N_PAIRS)
         has, repeats = ("has", "repeats") if len(own) == 1 else ("have", "repeat")
-        if kind == "identifier":
-            what = f"{has} the {column} of another"
-        else:
-            what = f"{repeats} another"
-            what += f" but for {column}" if isinstance(column, str) else ""
+        is_copy = not isinstance(column, str)
+        what = f"{repeats} another" if is_copy else f"{has} the {column} of another"
         sentences.append(f"{counted(len(own), 'row')} {what}: rows {named}.")
     return sentences

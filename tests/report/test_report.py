@@ -101,7 +101,7 @@ def test_scores_can_be_given(detector, people, tmp_path):
     write_report(detector, people.iloc[part], path, scores=scores[part])
     rows = listed(read(path))
     assert [row["number"] for row in rows] == [1, 3, 2]
-    assert [row["name"] for row in rows] == ["77", "3", "5"]
+    assert [row["name"] for row in rows] == ["77", "", "5"]
     assert rows[0]["reasons"][0].startswith("height 280.125")
     assert read(path).h1.get_text() == "Outlier report"
 
