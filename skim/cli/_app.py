@@ -133,9 +133,9 @@ def detect(
     Rows keep their order.
     """
     reading, dates = options.reading(read)
-    others = {"labels": labels, "report": report}
-    folder = options.is_folder(output, scheduler, source, reading, others)
     files = {"save": save, "report": report}
+    others = {"labels": labels, "report": report}
+    folder = options.is_folder(output, scheduler, source, reading, **others)
     options.check_paths(source, [labels], output=None if folder else output, **files)
     if labels is not None and contamination == 0:
         raise typer.BadParameter("--labels does not go with --contamination 0.")
@@ -174,8 +174,7 @@ def score(
     training data.
     """
     reading, _ = options.reading(read)
-    others = {"report": report}
-    folder = options.is_folder(output, scheduler, source, reading, others)
+    folder = options.is_folder(output, scheduler, source, reading, report=report)
     options.check_paths(source, output=None if folder else output, report=report)
     from skim.cli import _out_of_core, _work
     from skim.cli._outputs import Outputs

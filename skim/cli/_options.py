@@ -135,7 +135,7 @@ def reading(pairs):
     return options, options.pop("dates", "auto")
 
 
-def is_folder(output, scheduler, source, read, others):
+def is_folder(output, scheduler, source, read, **others):
     """Tell whether the output is a folder, which does not go with other options."""
     if output is None or not (output.endswith("/") or Path(output).is_dir()):
         if scheduler is not None:

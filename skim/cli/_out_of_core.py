@@ -50,13 +50,11 @@ class Run:
         with self._opened("detect", model.get_params(deep=False), SAMPLE) as workers:
             if not (self.folder / MODEL).exists():
                 self._fit(model)
-            model, _ = load_model(self.folder / MODEL)
-            self._work(model, workers)
+            self._work(load_model(self.folder / MODEL), workers)
 
     def score(self, model_file):
         """Write the results of a saved model on all rows."""
-        model, saved_ids = load_model(model_file)
-        self.ids = self.ids or [n for n in saved_ids if n in self.reader.header]
+        model = load_model(model_file)
         digest = hashlib.sha256(Path(model_file).read_bytes()).hexdigest()
         with self._opened("score", digest) as workers:
             self._work(model, workers)
@@ -71,18 +69,24 @@ class Run:
         run = [skim.__version__, files, self.reading, self.ids, *options]
         text = json.dumps(run, sort_keys=True, default=str)
         fingerprint = hashlib.sha256(text.encode()).hexdigest()
-        self.summary = {"fingerprint": fingerprint, "is_complete": False}
-        is_begun = self._is_begun()
+        marker = self.folder / f"_run-{fingerprint[:16]}"
+        is_new = not self.folder.exists() or not any(self.folder.iterdir())
+        if not is_new and not marker.exists():
+            raise ValueError(
+                f"{self.folder} is not empty, and does not hold the results of the "
+                "same command on the same input, which is known by its size and time; "
+                "choose another folder, or delete it."
+            )
         with workers_of(self.scheduler, self.jobs) as workers, self.outputs.opened():
-            if is_begun:
+            if is_new:
+                with naming(self.folder):
+                    self.folder.mkdir(exist_ok=True)
+                    marker.touch()
+            else:
                 for draft in self.folder.glob(".[_p]*"):  # of a run that was killed
                     draft.unlink()
                 n_parts = len(list(self.folder.glob("part-*.parquet")))
                 self.reporter.say(f"Continuing in {self.folder} with {n_parts:,} parts")
-            else:
-                with naming(self.folder):
-                    self.folder.mkdir(exist_ok=True)
-                self._write_summary()
             try:
                 yield workers
             except KeyboardInterrupt:
@@ -93,38 +97,16 @@ class Run:
             for note in dict.fromkeys(self.reader.notes):
                 self.reporter.note(note)
 
-    def _is_begun(self):
-        """Tell whether the folder has been begun by a run like this one."""
-        if not self.folder.exists() or not any(self.folder.iterdir()):
-            return False
-        try:
-            summary = json.loads((self.folder / SUMMARY).read_text(encoding="utf-8"))
-            if summary["fingerprint"] == self.summary["fingerprint"]:
-                return True
-        except (OSError, ValueError, LookupError, TypeError):
-            pass  # not ours
-        raise ValueError(
-            f"{self.folder} is not empty, and does not hold the results of the same "
-            "command on the same input, which is known by its size and time; choose "
-            "another folder, or delete it."
-        )
-
-    def _write_summary(self, **facts):
-        self.summary |= facts
-        path = self.folder / SUMMARY
-        with replacing(path) as draft, naming(path):
-            draft.write_bytes(f"{json.dumps(self.summary, indent=2)}\n".encode())
-
     # All rows ---------------------------------------------------------------------
 
     def _fit(self, model):
         """Fit a model to a sample of the rows, and save it."""
-        held, n_rows = [(self.reader.header, 0)], 0
+        held, n_rows = [], 0
         counters = list(self.reader.header)
         with self.reporter.step("Sampling rows") as show:
             for number, (_, batch) in enumerate(self.reader):
                 held.append(draw(batch, number, model.random_state, SAMPLE))
-                if sum(len(rows) for rows, _ in held) > 2 * SAMPLE:
+                if sum(map(len, held)) > 2 * SAMPLE:
                     held = [merge(held, SAMPLE)]
                 counters = [name for name in counters if _counts_up(batch[name])]
                 n_rows += len(batch)
@@ -140,7 +122,7 @@ class Run:
         model.set_params(n_jobs=None)  # parts are scored at the same time
         path = self.folder / MODEL
         with replacing(path) as draft, naming(path):
-            save_model(model, draft, ids=self.ids)
+            save_model(model, draft)
 
     def _work(self, model, workers):
         """Write the missing parts, and list the strangest rows."""
@@ -160,16 +142,16 @@ class Run:
         if not n_rows:
             raise ValueError(f"{self.source} has no rows.")
         threshold = -float(model.offset_)
-        self._write_summary(
-            is_complete=True, n_rows=n_rows, n_outliers=n_outliers, threshold=threshold
-        )
+        summary = {"n_rows": n_rows, "n_outliers": n_outliers, "threshold": threshold}
+        path = self.folder / SUMMARY
+        with replacing(path) as draft, naming(path):
+            draft.write_bytes(f"{json.dumps(summary, indent=2)}\n".encode())
         by = f"by the threshold of {len(model.training_scores_):,} training rows"
         self.reporter.say(f"{share_of_outliers(n_outliers, n_rows)}, {by}.")
         strangest = pd.concat(rows).loc[pd.concat(losses).nlargest(n_kept).index]
         how = self.ids, self.reader.is_text, self.outputs.top
         results = _results(model, strangest, self.source, *how)
-        self.outputs.write(results)
-        self.outputs.write_others(results, ids=self.ids, source=self.source)
+        self.outputs.write(results, self.source)
 
     def _parts(self, model, executor, n_ahead, share):
         """Yield the file of each part, which is there then, and the rows it is about.

@@ -60,27 +60,23 @@ class Outputs:
         for path in filter(None, (self.path, self.save, self.report)):
             self.reporter.say(f"Wrote {path}")
 
-    def write(self, results):
-        """Write losses, labels and reasons, of which the strangest are listed."""
+    def write(self, results, source, notes=()):
+        """Write results, the model and the report, as far as they are wanted."""
         self.listed = results
         if self.has_table:
             as_parquet = str(self.path).lower().endswith(".parquet")
             with self.reporter.step("Finding reasons"), naming(self.path):
                 results.write(self._draft, as_parquet=as_parquet)
-
-    def write_others(self, results, *, ids=(), source, notes=()):
-        """Write the model and the report, if they are wanted."""
         if self.save:
             with naming(self.save):
-                save_model(results.detector, self._save_draft, ids=ids)
+                save_model(results.detector, self._save_draft)
         if self.report:
-            _, *names = results.names(range(len(results.table))).values()
-            name = "standard input" if source == "-" else Path(source).name
+            names = [" / ".join(results.name(row)[1:]) for row in range(results.n_rows)]
             with self.reporter.step("Writing the report"), naming(self.report):
                 write_report(
                     *(results.detector, results.table, self._report_draft),
-                    source=name,
-                    ids=[" / ".join(row) for row in zip(*names, strict=True)] or None,
+                    source="standard input" if source == "-" else Path(source).name,
+                    ids=names if any(names) else None,
                     scores=results.scores,
                     notes=notes,
                 )

@@ -35,18 +35,19 @@ class Results:
         self.numbers = np.arange(len(table)) + 1 if numbers is None else numbers
         self.scores = detector.score_samples(table) if scores is None else scores
         self.losses = -self.scores
+        self.n_rows = len(table)
         self.is_outlier = self.scores < detector.offset_
 
     def strangest(self, n_rows=None):
         """Return the positions of the strangest rows, strangest first."""
         return np.argsort(-self.losses, kind="stable")[:n_rows]
 
-    def names(self, rows):
-        """Return the names of rows, one list of texts for each column of names."""
-        names = {output_name("row", self.ids): [str(self.numbers[row]) for row in rows]}
-        for name in self.ids:
-            names[str(name)] = [cell_text(value) for value in self.ids[name].iloc[rows]]
-        return names
+    def name(self, row):
+        """Return the number of a row, and the cells that identify it, as texts."""
+        return [
+            str(self.numbers[row]),
+            *(cell_text(c.iloc[row]) for _, c in self.ids.items()),
+        ]
 
     def explain(self, rows):
         """Return the reasons of rows, a list of RowReasons."""
@@ -106,20 +107,19 @@ def print_rows(results, n_entries):
         groups.setdefault((reasons.cause or row, is_outlier), []).append(row)
     entries = list(groups.values())[:n_entries]
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    row, *ids = results.names([])
+    row = output_name("row", results.ids)
     table.add_column(row, justify="right", no_wrap=True)
-    for name in ids:
+    for name in results.ids:
         table.add_column(plain(name), no_wrap=True)
     table.add_column("loss", justify="right", no_wrap=True)
     table.add_column("outlier", no_wrap=True)
     table.add_column("reasons", overflow="fold")
     for rows in entries:
         first = rows[0]
-        number, *names = (texts[0] for texts in results.names([first]).values())
-        names = [cell_text(name, MAX_CELL) for name in names]
+        names = [cell_text(name, MAX_CELL) for name in results.name(first)]
         flag = "yes" if results.is_outlier[first] else ""
         reasons = plain(_reasons(results, rows))
-        table.add_row(number, *names, f"{results.losses[first]:.1f}", flag, reasons)
+        table.add_row(*names, f"{results.losses[first]:.1f}", flag, reasons)
     make_console(file=sys.stdout).print(table)
     return any(len(rows) > 1 for rows in entries)
 

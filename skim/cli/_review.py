@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import typer
+from rich.prompt import Prompt
 from rich.table import Table
 
 from skim.cli import _work
@@ -18,8 +19,8 @@ MIN_CELLS, N_OTHER_LINES = 8, 9  # lines for cells at least, and for all else
 EVERY = 3  # answers that are worth another fit
 MARK = "*"  # before the cells that are reasons
 ANSWERS = {"y": 1, "n": 0, "s": None}
-SAID = {"y": "yes", "n": "no", "s": "skipped", "u": "undone", "q": "quit", "": "quit"}
-PROMPT = "Is it an outlier? (y)es (n)o (s)kip (u)ndo (q)uit: "
+KEYS = [*ANSWERS, "u", "q"]
+PROMPT = "Is it an outlier? (y)es (n)o (s)kip (u)ndo (q)uit"
 
 
 class Review:
@@ -90,12 +91,17 @@ class Review:
         row = self._next_row()
         while row is not None:
             self._show(row)
-            key = self._ask()
-            if key in ("q", ""):
+            try:
+                key = Prompt.ask(
+                    PROMPT, console=self.console, choices=KEYS, show_choices=False
+                )
+            except EOFError:
+                return
+            if key == "q":
                 return
             self._n_answers += 1
             if key == "u":
-                row = self.labels.take_back()
+                row = self.labels.take_back() if self.labels.answered else row
                 continue
             self.labels.answer(row, ANSWERS[key])
             if self._n_answers % EVERY == 0:
@@ -116,32 +122,18 @@ class Review:
         rows = rows[~is_seen[rows]]
         return int(rows[0]) if len(rows) else None
 
-    def _ask(self):
-        """Return the key of an answer that makes sense."""
-        while True:
-            self.console.print(PROMPT, end="", soft_wrap=True)
-            self.console.file.flush()
-            key = read_key()
-            if key == "u" and not self.labels.answered:
-                self.console.print("\nThere is nothing to undo.")
-            elif key in SAID:
-                self.console.print(SAID[key])
-                return key
-            else:
-                self.console.print("\nAnswer with one of y, n, s, u and q.")
-
     def _show(self, row):
         """Print a row, its place among the others, and the reasons."""
         results = self.results
         place = int((results.losses > results.losses[row]).sum()) + 1
-        names = [f"{name} {text[0]}" for name, text in results.names([row]).items()]
+        names = zip(["row", *results.ids], results.name(row), strict=True)
         flagged = "flagged" if results.is_outlier[row] else "not flagged"
         (reasons,) = results.explain([row])
         whole = [str(cell) for cell in reasons.cells if cell.kind == "combination"]
         about = f"number {place:,} of {len(results.losses):,} by loss"
         self.console.print()
         self.console.rule(f"Question {self._n_answers + 1}", align="left")
-        self.console.print(plain(", ".join(names)), style="bold")
+        self.console.print(plain(", ".join(map(" ".join, names))), style="bold")
         self.console.print(
             plain(", ".join(filter(None, [about, flagged, *whole, reasons.like])))
         )
@@ -166,17 +158,3 @@ class Review:
         if len(names) > room:
             table.add_row("", f"and {len(names) - room:,} more")
         return table
-
-
-def read_key():
-    """Return an answer: a key on a terminal, or else the first letter of a line.
-
-    It is in lower case, and "" at the end of the input.
-    """
-    if not sys.stdin.isatty():
-        line = sys.stdin.readline()
-        return line.strip()[:1].lower() or ("\n" if line else "")
-    try:
-        return typer.getchar()[:1].lower()
-    except EOFError:  # Ctrl-D
-        return ""

@@ -42,32 +42,29 @@ def detect(source, model, outputs, labels, ids, reading, jobs):
         named = id_columns(table, model, ids)
         scores = model.training_scores_
         results = Results(model, table, named, scores=scores, top=outputs.top)
-        outputs.write(results)
-        reporter.say(in_options(verdict(model, results.losses, is_training=True)))
         repeated = duplicates(table, named.columns, results.numbers)
+        outputs.write(results, source, repeated)
+        reporter.say(in_options(verdict(model, results.losses, is_training=True)))
         for sentence in repeated:
             reporter.say(sentence)
         if labels is not None:
             reporter.say(agreement(model.labels_, results.is_outlier))
-        outputs.write_others(results, ids=ids, source=source, notes=repeated)
 
 
 def score(source, model_file, outputs, ids, reading, jobs):
     """Score a table in memory with a saved model, and write the results."""
     reporter = outputs.reporter
     with outputs.opened():
-        model, saved_ids = load_model(model_file)
+        model = load_model(model_file)
         given = read(source, reporter, ids, **reading)
-        ids = ids or [name for name in saved_ids if name in given]
         table = check_columns(given, model, source)
         table_detector(model).set_params(n_jobs=jobs)
         named = id_columns(given, model, ids)
         with reporter.step("Scoring rows"):
             results = Results(model, table, named, top=outputs.top)
-        outputs.write(results)
+        outputs.write(results, source)
         reporter.say(verdict(model, results.losses, is_training=False))
         reporter.say(drift(model, table))
-        outputs.write_others(results, source=source)
 
 
 def demo(report):
@@ -83,13 +80,12 @@ def demo(report):
             model.fit(table)
         ids = pd.DataFrame({"known": np.where(is_known, "outlier", "inlier")})
         results = Results(model, table, ids, scores=model.training_scores_)
-        outputs.write(results)
+        outputs.write(results, "breast cancer")
         reporter.say(verdict(model, results.losses, is_training=True))
         n_found = (results.is_outlier & is_known).sum()
         reporter.say(
             f"Of the {is_known.sum()} known outliers, {n_found} are among them."
         )
-        outputs.write_others(results, source="breast cancer")
 
 
 # Steps ------------------------------------------------------------------------------

@@ -50,9 +50,6 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     estimator_ : estimator
         The estimator fitted to the sample, which does not need Dask.
 
-    n_samples_seen_ : int
-        Number of rows in the data.
-
     Examples
     --------
     >>> import dask.array as da
@@ -62,9 +59,7 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     >>> X = np.random.default_rng(0).normal(size=(1000, 4))
     >>> X[-5:] += 20
     >>> parts = da.from_array(X, chunks=(100, 4))
-    >>> detector = DaskDetector(
-    ...     ALTBIDetector(epochs=10, random_state=0), n_rows=500, random_state=0
-    ... )
+    >>> detector = DaskDetector(ALTBIDetector(epochs=10, random_state=0), n_rows=500)
     >>> labels = detector.fit(parts).predict(parts)  # nothing is scored yet
     >>> labels[-5:].compute()
     array([-1, -1, -1, -1, -1])
@@ -114,12 +109,12 @@ class DaskDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
             groups = [samples[i : i + MERGED] for i in range(0, len(samples), MERGED)]
             samples = [delayed(merge)(few, self.n_rows) for few in groups]
         sample = samples[0].compute()
-        rows, n_seen = in_order(sample), sample[1]
-        if n_seen < 2:
-            raise ValueError(f"X has {n_seen} row(s); at least two are needed.")
-        rows = rows if is_frame else rows.to_numpy()
-        self.estimator_ = clone(self.estimator).fit(rows)
-        self.n_samples_seen_ = n_seen
+        if len(sample) < 2:
+            raise ValueError(f"X has {len(sample)} row(s); at least two are needed.")
+        rows = in_order(sample)
+        self.estimator_ = clone(self.estimator).fit(
+            rows if is_frame else rows.to_numpy()
+        )
         return self
 
     def score_samples(self, X: Any) -> Any:

@@ -8,13 +8,14 @@ from skim._model._threshold import probability
 from skim.report import _charts
 from skim.report._summary import agreement, verdict
 from skim.tables._causes import list_causes, row_reasons
+from skim.tables._reasons import cell_text
 
 MAX_EXPLAINED = 2_000  # flagged rows whose causes are listed
 MAX_CAUSES = 100
 N_ROWS = 50  # that are described, and that are listed for a cause
 MAX_COLUMNS = 200  # described
 MAX_CELLS = 100  # of a row
-MAX_LENGTH = 60  # of a text from the table
+MAX_NAME = 120  # characters of an identifier
 LABELS = {1.0: "labelled outlier", 0.0: "labelled inlier"}
 
 
@@ -41,11 +42,11 @@ def content(detector, table, frame, scores, ids):
     if labels is not None and np.isnan(labels).all():
         labels = None
     chances = probability(scores, detector.offset_, trained)
-    histogram, n_beyond = _charts.histogram(-scores, is_flagged, -detector.offset_)
+    histogram = _charts.histogram(-scores, is_flagged, -detector.offset_)
 
     def named(row):
         number = str(row + 1)
-        name = "" if ids is None else cell_text(ids[row], 2 * MAX_LENGTH)
+        name = "" if ids is None else cell_text(ids[row], MAX_NAME)
         return {"number": number, "id": "" if name == number else name}
 
     def described(k, row):
@@ -89,7 +90,6 @@ def content(detector, table, frame, scores, ids):
         "top": [described(k, row) for k, row in enumerate(strangest[:N_ROWS])],
         "columns": list(_columns(table, frame)),
         "histogram": histogram,
-        "n_beyond": n_beyond,
         "training": _charts.training(table.detector_.history_),
     }
 
@@ -99,22 +99,6 @@ def visible(text):
     return "".join(
         c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in text
     )
-
-
-def shorten(text, length=MAX_LENGTH):
-    """Cut a text that is too long to be read."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
-def cell_text(value, length=MAX_LENGTH):
-    """Return a cell as it is shown. Numbers are never cut."""
-    import pandas as pd
-
-    if pd.api.types.is_scalar(value) and pd.isna(value):
-        return "missing"
-    if isinstance(value, float):
-        return f"{value:.15g}"
-    return shorten(str(value).removesuffix(" 00:00:00"), length)
 
 
 def _columns(table, frame):

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import skim
 from skim._utils import import_pandas, naming, replacing
-from skim.report._content import content, shorten, visible
+from skim.report._content import content, visible
 from skim.tables._encoder import as_frame
 
 if TYPE_CHECKING:
@@ -147,6 +147,10 @@ def environment():
         "number": lambda value: f"{value:.5g}",
         "probability": lambda value: f"{min(max(value, 0.001), 0.999):.1%}",
         "rows": lambda n: "1 row" if n == 1 else f"{n:,} rows",
-        "shorten": shorten,
+        "shorten": _shorten,
     }
     return pages
+
+
+def _shorten(text, length=60):
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -64,13 +64,11 @@ def duplicates(table, ids, numbers):
 
     `ids` are the columns that identify rows, and `numbers` those of the rows.
     """
-    found, sentences = find_duplicates(table, ids), []
-    for column, own in found.groupby("column", dropna=False):
+    sentences = []
+    for column, own in find_duplicates(table, ids).groupby("column", dropna=False):
         pairs = own[["row", "other"]][:N_PAIRS].to_numpy()
         named = ", ".join(" and ".join(map(str, numbers[pair])) for pair in pairs)
-        named += ", …" * (len(own) > N_PAIRS)
-        has, repeats = ("has", "repeats") if len(own) == 1 else ("have", "repeat")
-        is_copy = not isinstance(column, str)
-        what = f"{repeats} another" if is_copy else f"{has} the {column} of another"
-        sentences.append(f"{counted(len(own), 'row')} {what}: rows {named}.")
+        named += f" and {len(own) - N_PAIRS:,} more" * (len(own) > N_PAIRS)
+        what = f"the same {column}" if isinstance(column, str) else "the same values"
+        sentences.append(f"Rows with {what}: {named}.")
     return sentences

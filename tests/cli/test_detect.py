@@ -223,8 +223,8 @@ def test_duplicates_are_named(orders, tmp_path, report):
     page = tmp_path / "report.html"
     result = run("detect", tmp_path / "t.csv", "--id", "name", "--report", page)
     for sentence in (
-        "1 row repeats another: rows 101 and 21.",
-        "2 rows have the name of another: rows 61 and 51, 101 and 21.",
+        "Rows with the same values: 101 and 21.",
+        "Rows with the same name: 61 and 51, 101 and 21.",
     ):
         assert sentence in result.stderr.splitlines()
         assert f"<li><bdi>{sentence}</bdi></li>" in page.read_text("utf-8")

@@ -3,6 +3,7 @@
 import errno
 import gzip
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -103,10 +104,11 @@ def test_the_parts_are_what_the_whole_table_gives(finished, tmp_path):
 def test_a_summary_is_written_beside_the_parts(finished):
     names = sorted(path.name for path in (finished / "found").iterdir())
     parts = [f"part-{i:05d}.parquet" for i in range(6)]
-    assert names == ["_model.skops", "_summary.json", *parts]
+    assert names[0] == "_model.skops"
+    assert re.fullmatch("_run-[0-9a-f]{16}", names[1])
+    assert names[2:] == ["_summary.json", *parts]
     found = results(finished / "found")
     summary = json.loads((finished / "found" / "_summary.json").read_text())
-    assert summary["is_complete"]
     assert summary["n_rows"] == N
     assert summary["n_outliers"] == found["outlier"].sum()
     log = (finished / "log.txt").read_text()
@@ -227,7 +229,7 @@ def test_other_runs_are_refused(finished, again, tmp_path):
 
 
 def test_folders_with_something_else_are_refused(again, finished, tmp_path):
-    (tmp_path / "found" / "_summary.json").write_text("{}")
+    next((tmp_path / "found").glob("_run-*")).unlink()
     assert_refused(again(), "found is not empty")
     result = run("detect", finished / "orders", "-o", finished / "orders")
     assert_refused(result, "orders is not empty")
