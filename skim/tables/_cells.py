@@ -96,7 +96,10 @@ class Tail(Stored):
             scale = last / spread * growth
         else:  # most values are the same, and nothing is known of the others' tail
             index = HEAVIEST
-            scale = float(np.median(beyond) / 2 - start / 2) * 2 if len(beyond) else 1.0
+            near, far = np.quantile(values, 0.25), start  # the spread on the other side
+            if near == far and len(beyond):
+                far = np.median(beyond)
+            scale = float(far / 2 - near / 2) * 2 if near < far else 1.0
         limits = np.finfo(float)
         scale = float(np.clip(scale, limits.tiny, limits.max))
         step_size = max(n // 2000, 1)  # ranks need not be exact
@@ -123,22 +126,6 @@ class Tail(Stored):
             distance = np.log1p(self.index * distance) / self.index
         surprise[is_beyond] = self.log_share + distance
         return np.minimum(surprise, MAX_SURPRISE)
-
-
-@dataclass(frozen=True)
-class CellSurprise:
-    """What is surprising about the cells of one column.
-
-    Attributes
-    ----------
-    surprise : ndarray of shape (n,)
-        0 for missing cells, unless gaps are rare.
-    kind : ndarray of int of shape (n,)
-        The place of its kind in `KINDS`.
-    """
-
-    surprise: np.ndarray
-    kind: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -207,7 +194,7 @@ class NumberCells(Stored):
         return np.maximum(values - late, np.minimum(values, self.upper.start))
 
     def judge(self, values, is_missing):
-        """Return the surprise of cells."""
+        """Return the surprise of cells, and its kind as a place in `KINDS`."""
         n = len(values)
         known = np.isfinite(values)
         surprise, kind = np.zeros(n), np.zeros(n, dtype=np.int8)
@@ -227,7 +214,7 @@ class NumberCells(Stored):
         surprise[is_unreadable] = self.unreadable
         kind[is_unreadable] = KIND["unreadable"]
         surprise[is_missing], kind[is_missing] = self.gap, KIND["missing"]
-        return CellSurprise(surprise, kind)
+        return surprise, kind
 
 
 @dataclass(frozen=True)
@@ -284,7 +271,7 @@ class LevelCells(Stored):
         )
 
     def judge(self, text, is_missing):
-        """Return the surprise of cells."""
+        """Return the surprise of cells, and its kind as a place in `KINDS`."""
         is_misspelt = on_unique(
             text, lambda levels: [self.meaning(v) is not None for v in levels], False
         ).astype(bool)
@@ -295,7 +282,7 @@ class LevelCells(Stored):
         surprise = np.where(np.isnan(seen), new, seen)
         kind = np.where(is_misspelt, KIND["misspelling"], KIND["rare"])
         surprise[is_missing], kind[is_missing] = self.gap, KIND["missing"]
-        return CellSurprise(surprise, kind)
+        return surprise, kind
 
     def codes_of(self, levels):
         """Return the numbers of levels; new ones come after all others."""
