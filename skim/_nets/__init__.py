@@ -9,8 +9,8 @@ from importlib import import_module
 _MODULES = {
     "Adam": "_run",
     "AutoencoderShape": "_autoencoder",
+    "Boosting": "_boosting",
     "GradientDescent": "_run",
-    "LabelledRows": "_labels",
     "ModuleShape": "_module",
     "NonFiniteLossError": "_run",
     "Run": "_run",
@@ -18,7 +18,6 @@ _MODULES = {
     "StackedVAE": "_vae",
     "VAEShape": "_vae",
     "as_tensor": "_memory",
-    "check_module": "_module_check",
     "compute": "_memory",
     "device_or_cpu": "_memory",
     "encode": "_contrastive",

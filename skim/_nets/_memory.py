@@ -16,12 +16,15 @@ leaky_relu_backward = torch.ops.aten.leaky_relu_backward.grad_input
 hardtanh_backward = torch.ops.aten.hardtanh_backward.grad_input
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 tanh_backward = torch.ops.aten.tanh_backward.grad_input
-threshold_backward = torch.ops.aten.threshold_backward.grad_input
 
 _lock = threading.Lock()
 _n_threads_inside = 0
 _outside: tuple = ()  # what torch and BLAS had before
 _local = threading.local()
+_blas = functools.cache(ThreadpoolController)  # once numpy and scipy are loaded
+
+# For code that may use gradients, inside `compute`.
+outside_compute = functools.partial(torch.inference_mode, False)
 
 
 @contextlib.contextmanager
@@ -55,22 +58,8 @@ def compute(n_threads=1):
                 _outside[1].restore_original_limits()
 
 
-@functools.cache
-def _blas():
-    """Return what limits the threads of BLAS, once numpy and scipy are loaded."""
-    return ThreadpoolController()
-
-
-def outside_compute():
-    """Return a context for code that may use gradients, inside `compute`."""
-    return torch.inference_mode(False)
-
-
 def resolve_device(device, *, or_cpu=False):
-    """Return the name of the device that `device` stands for.
-
-    With `or_cpu`, a device that is not available is replaced by the CPU.
-    """
+    """Return the name of a device; with `or_cpu`, of the CPU if it is missing."""
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -81,6 +70,9 @@ def resolve_device(device, *, or_cpu=False):
         raise ValueError(
             f"device={device!r} is not available here; use 'cpu' or 'auto'."
         ) from error
+
+
+device_or_cpu = functools.partial(resolve_device, or_cpu=True)
 
 
 def as_tensor(array, device):
@@ -97,11 +89,10 @@ def seeded_generator(seed, device):
     return torch.Generator(device).manual_seed(seed)
 
 
-device_or_cpu = functools.partial(resolve_device, or_cpu=True)
-
-
-def filled(x, fill):
-    """Fill the gaps of rows; return the rows, and where the gaps were."""
+def filled(x, fill, has_gaps=None):
+    """Fill the gaps of rows; return the rows, and where the gaps were if any."""
+    if not (x.isnan().any() if has_gaps is None else has_gaps):
+        return x, None
     missing = x.isnan()
     return x.where(~missing, as_tensor(fill, x.device).unsqueeze(1)), missing
 

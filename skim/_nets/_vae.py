@@ -103,7 +103,7 @@ class VAEShape:
         noise = folded["noise"]
         n_members, n_latent, n_samples = noise.shape
         x = self.seen(x)
-        x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
+        x, missing = filled(x, self.fill)
         x = x.expand(n_members, -1, -1)
         n_rows = x.shape[2]
         take = workspace.take
@@ -148,7 +148,7 @@ class VAEShape:
         """Losses of rows under fixed members, by steps that torch can follow."""
         running = self.statistics.views(statistics)
         x = self.seen(x)
-        x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
+        x, missing = filled(x, self.fill)
 
         def block(name, inputs):
             centred = linear(name, inputs) - running[f"{name}_mean"]
@@ -190,7 +190,7 @@ class StackedVAE:
     def forward(self, x):
         """Losses of a batch under its own batch statistics."""
         x = self.shape.seen(x)
-        x, missing = filled(x, self.shape.fill) if self.has_gaps else (x, None)
+        x, missing = filled(x, self.shape.fill, self.has_gaps)
         n_members, n_features, n_rows = x.shape
         n_samples, n_latent = self.shape.n_samples, self.shape.n_latent
         w, take = self._views, self._workspace.take

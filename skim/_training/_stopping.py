@@ -70,9 +70,8 @@ class CommonEpochs:
         if monitor is not None and is_checked and epoch >= self._earliest:
             value = monitor.judge(run, run.losses(monitor.rows(run)), together=True)
         self._values.append(float(value))
-        stop = self.history.record(
-            epoch, run.n_updates, losses.shape[1], losses, self._values[-1]
-        )
+        entry = epoch, run.n_updates, losses.shape[1], losses, self._values[-1]
+        stop = self.history.record(*entry)
         counts = stop or is_checked or epoch == self.epochs
         state = run.state() if counts or self.recorder is not None else ()
         if self.recorder is not None:
@@ -80,23 +79,15 @@ class CommonEpochs:
             self.recorder.end_entry()
         if counts:
             self._states[epoch] = state
-            if monitor is not None:
-                self._forget()
-        patience = self.schedule.patience
-        if monitor is not None and self.schedule.is_over(self._values):
-            if epoch < self.epochs:
-                best = f"no better epoch than {best_epoch(self._values)}"
-                self.history.ended_because = f"{best}; patience={patience}"
-            return True
-        return stop
-
-    def _forget(self):
-        """Drop the states that neither count now nor may count later."""
+        if monitor is None:
+            return stop
+        # Drop the states that neither count now nor may count later.
         now = self.schedule.epochs_until(best_epoch(self._values))
-        early = self.schedule.burn_in * len(self._values)
+        early = self.schedule.burn_in * epoch
         self._states = {
             e: state for e, state in self._states.items() if e in now or e > early
         }
+        return stop or self.schedule.is_over(self._values)
 
     def finish(self, run):
         """Return the snapshots."""

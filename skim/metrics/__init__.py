@@ -1,12 +1,7 @@
 """Metrics and scorers of outlier detectors, with labels and without."""
 
 from skim._training._criteria import gradient_cohesion, loss_entropy
-from skim._training._mixture import (
-    TwoGaussians,
-    fit_two_gaussians,
-    separation,
-    split_point,
-)
+from skim._training._mixture import separation
 from skim.metrics._labelled import (
     outlier_average_precision_score,
     outlier_roc_auc_score,
@@ -14,8 +9,6 @@ from skim.metrics._labelled import (
 from skim.metrics._scorers import get_scorer, get_scorer_names
 
 __all__ = [
-    "TwoGaussians",
-    "fit_two_gaussians",
     "get_scorer",
     "get_scorer_names",
     "gradient_cohesion",
@@ -23,5 +16,4 @@ __all__ = [
     "outlier_average_precision_score",
     "outlier_roc_auc_score",
     "separation",
-    "split_point",
 ]

@@ -143,7 +143,7 @@ class EpochRun:
             rows = table.kept()
             model = self.run_.model_.at(detector.epochs)
             if not detector.store_snapshots:
-                model = replace(model, log=None, log_ranges=None)
+                model = replace(model, log=None)
             detector = clone(detector)
             set_fitted(detector, model, rows, self.run_)
         if not isinstance(self.models[place], Pipeline):

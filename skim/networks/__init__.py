@@ -7,8 +7,7 @@ settings of the networks that are built into the other detectors.
 from skim._model._networks import AutoencoderConfig, VAEConfig
 from skim.networks._autoencoder import Autoencoder
 from skim.networks._flow import Flow
-from skim.networks._vae import VAE
 
-__all__ = ["VAE", "Autoencoder", "AutoencoderConfig", "Flow", "VAEConfig"]
+__all__ = ["Autoencoder", "AutoencoderConfig", "Flow", "VAEConfig"]
 
-BUILT_IN = {"flow": Flow, "autoencoder": Autoencoder, "vae": VAE}
+BUILT_IN = {"flow": Flow, "autoencoder": Autoencoder}

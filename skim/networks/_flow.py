@@ -26,10 +26,6 @@ class Flow(nn.Module):
     n_hidden : int, default=32
         Width of the couplings' hidden layers.
 
-    max_log_scale : float, default=1.0
-        Largest logarithm of the factor by which a coupling scales a feature. It limits
-        the density of features with few distinct values, which has no bound.
-
     Examples
     --------
     >>> import torch
@@ -38,15 +34,14 @@ class Flow(nn.Module):
     torch.Size([5])
     """
 
-    def __init__(self, n_features, n_couplings=4, n_hidden=32, max_log_scale=1.0):
+    def __init__(self, n_features, n_couplings=4, n_hidden=32):
         super().__init__()
-        self.max_log_scale = max_log_scale
         masks = []
         for _ in range(-(-n_couplings // 2)):
             mask = torch.randperm(n_features) < n_features // 2
             masks += [mask, ~mask]
         self.couplings = nn.ModuleList(
-            Coupling(mask, n_hidden, max_log_scale) for mask in masks[:n_couplings]
+            Coupling(mask, n_hidden) for mask in masks[:n_couplings]
         )
 
     def forward(self, x):
@@ -64,15 +59,18 @@ class Flow(nn.Module):
 
 
 class Coupling(nn.Module):
-    """Scales and shifts some features, by amounts that the others determine."""
+    """Scales and shifts some features, by amounts that the others determine.
+
+    The factors are between 1/e and e. This limits the density of features with few
+    distinct values, which has no bound.
+    """
 
     given: torch.Tensor
 
-    def __init__(self, mask, n_hidden, max_log_scale):
+    def __init__(self, mask, n_hidden):
         super().__init__()
         self.register_buffer("given", mask.float())
         n_features = len(mask)
-        self.max_log_scale = max_log_scale
         self.net = nn.Sequential(
             nn.Linear(n_features, n_hidden),
             nn.LeakyReLU(),
@@ -83,5 +81,5 @@ class Coupling(nn.Module):
         """Return the transformed rows, and the logarithms of their scales."""
         shift, log_scale = self.net(x * self.given).chunk(2, 1)
         free = 1 - self.given
-        log_scale = self.max_log_scale * torch.tanh(log_scale) * free
+        log_scale = torch.tanh(log_scale) * free
         return x * log_scale.exp() + shift * free, log_scale

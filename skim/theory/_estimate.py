@@ -63,8 +63,8 @@ def estimate_geometry(
 ) -> GeometryEstimate:
     """Estimate clusters, outliers and their geometry from unlabelled data.
 
-    Rows are clustered by k-means. Rows whose distance to their centre exceeds
-    :func:`skim.metrics.split_point` are considered outliers and left out when the
+    Rows are clustered by k-means. Rows whose distance to their centre lies above the
+    bulk of a mixture of two Gaussians are considered outliers and left out when the
     centres are recomputed, several times. The number of clusters is the largest
     with a prediction strength of at least 0.8 [1]_.
 

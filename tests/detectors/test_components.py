@@ -40,13 +40,6 @@ def test_wide_tables_are_reduced_and_others_are_not(fitted):
     assert type(whole.model_.scaler) is InputScaler
 
 
-def test_the_number_of_components_can_be_chosen_for_any_table():
-    for n_components, n_found in ((5, 5), (1000, 30)):
-        network = VAEConfig(n_components=n_components)
-        detector = ALTBIDetector(network=network, **QUICK).fit(X[:, :30])
-        assert detector.model_.scaler.components_.shape == (n_found, 30)
-
-
 def test_what_lies_outside_the_components_counts(fitted):
     rng = np.random.default_rng(2)
     components = fitted.model_.scaler.components_

@@ -50,7 +50,7 @@ def test_far_cells_count_on_the_scale_of_normalized_losses():
     assert 0 <= -detector.score_samples(X)[7] <= 1
     added = losses[7] + detector.score_samples(X)[7]
     assert contributions[7, 2] - detector.explain(X)[7, 2] == pytest.approx(added)
-    widths = detector.model_.ranges[:, 1]
+    widths = detector.model_.snapshots.ranges[:, 1]
     assert added == pytest.approx(far * np.mean(1 / widths))
 
 
