@@ -78,23 +78,21 @@ class FittedModel(Stored):
         """
         first = np.cumsum([0, *self.views[:-1]])
         n_members = np.array(self.views)[:, None]
-        unseen: list = []
-        seen: list = []
-        rest: list = []
+        parts = []
         for block, part in rows:
             own = sum(losses for losses, _ in self.by_snapshot(part.values))
             own /= len(self.snapshots.weights)
-            left_out, n = self.folds[:, block], len(part.values)
+            left_out, every = self.folds[:, block].astype(int), np.arange(own.shape[1])
             one, other = (
-                own[first[:, None] + k % n_members, np.arange(n)]
-                for k in (left_out.astype(int), left_out.astype(int) + 1)
+                own[first[:, None] + k % n_members, every]
+                for k in (left_out, left_out + 1)
             )
-            others = (np.add.reduceat(own, first) - one) / (n_members - 1)
-            for found, losses in ((unseen, one), (seen, other), (rest, others)):
-                found.append(self.completed(self.view_weights @ losses, part))
-        losses = np.concatenate(rest)
+            rest = (np.add.reduceat(own, first) - one) / (n_members - 1)
+            by_kind = (self.view_weights @ losses for losses in (one, other, rest))
+            parts.append([self.completed(losses, part) for losses in by_kind])
+        unseen, seen, losses = np.concatenate(parts, axis=1)
         order = np.argsort(losses, kind="stable")
-        losses[order] += np.sort(np.concatenate(unseen)) - np.sort(np.concatenate(seen))
+        losses[order] += np.sort(unseen) - np.sort(seen)
         return losses
 
     def by_snapshot(self, values, n_threads=1, member_weights=None):
@@ -180,10 +178,22 @@ class FittedModel(Stored):
 
         A missing cell contributes what its column does in an ordinary row.
         """
-        found = np.empty(table.X.shape)
-        for block, part in table:
-            _, terms = self._losses_and_terms(part.values, n_threads)
-            found[block] = self._over_cells(terms, part, table.X[block])
+        typical, found = self.typical, np.empty(table.X.shape)
+        for block, rows in table:
+            _, terms = self._losses_and_terms(rows.values, n_threads)
+            if self.scaler.column_shares_ is not None:
+                X = table.X[block]
+                terms = self.scaler.over_columns(terms, typical.by_input, X)
+            if rows.missing is not None:
+                factor = gap_factor(rows.missing, self._n_known_columns)
+                has_gaps = rows.missing.any(axis=1)
+                excess = np.where(rows.missing, 0.0, terms - typical.by_column)
+                filled = typical.by_column + excess * factor[:, None]
+                terms = np.where(has_gaps[:, None], filled, terms)
+            if rows.far is not None:
+                row, column, losses = rows.far
+                np.add.at(terms, (row, column), self._loss_unit * losses)
+            found[block] = finite(terms, nan=FLOAT32_MAX)
         return found
 
     def _losses_and_terms(self, values, n_threads=1):
@@ -200,22 +210,6 @@ class FittedModel(Stored):
             terms += own_terms
         losses = self.combined(totals, len(weights))
         return losses, finite(terms / weights.size, nan=FLOAT32_MAX)
-
-    def _over_cells(self, terms, rows, X):
-        """Split what the inputs add to the losses of rows over their cells."""
-        typical = self.typical
-        if self.scaler.column_shares_ is not None:
-            terms = self.scaler.over_columns(terms, typical.by_input, X)
-        if rows.missing is not None:
-            factor = gap_factor(rows.missing, self._n_known_columns)
-            has_gaps = rows.missing.any(axis=1)
-            excess = np.where(rows.missing, 0.0, terms - typical.by_column)
-            filled = typical.by_column + excess * factor[:, None]
-            terms = np.where(has_gaps[:, None], filled, terms)
-        if rows.far is not None:
-            row, column, losses = rows.far
-            np.add.at(terms, (row, column), self._loss_unit * losses)
-        return finite(terms, nan=FLOAT32_MAX)
 
     def gradient_products(self, values):
         """Return the inner products, (M, n, n), of the gradients of rows' losses."""
@@ -235,8 +229,7 @@ class FittedModel(Stored):
 
     def entry_of(self, epoch):
         """Return the entry of the history with which a run of `epoch` epochs ends."""
-        ends = self.history["epoch"]
-        return int(np.searchsorted(ends, epoch, side="right")) - 1
+        return int(np.searchsorted(self.history["epoch"], epoch, side="right")) - 1
 
     def with_state(self, state, members=slice(None)):
         """Return the model with one state of some members as its only snapshot."""
@@ -252,13 +245,11 @@ class FittedModel(Stored):
         """Return the model with its losses on the scale of the training data."""
         if not self.schedule.normalize_losses:
             return self
-        log, snapshots = (
-            self.log,
-            replace(self.snapshots, ranges=self.loss_ranges(rows)),
-        )
+        log = self.log
         if log is not None:
             every = replace(self, snapshots=log.take(np.arange(len(log.index))))
             log = replace(log, ranges=every.loss_ranges(rows))
+        snapshots = replace(self.snapshots, ranges=self.loss_ranges(rows))
         return replace(self, snapshots=snapshots, log=log)
 
     @cached_property

@@ -141,7 +141,7 @@ class InputScaler:
         self.half_range_ = self.half_max_ - self.half_min_
         self.half_origin_ = self.half_min_
         if self.how == "squash":  # next to the minimum, ordinary values may be alike
-            self.half_origin_ = _median(np.divide(sample, 2, dtype=np.float64))
+            self.half_origin_ = medians(np.divide(sample, 2, dtype=np.float64))
         # What varies by no more than rounding is constant; its size is its scale.
         size = np.abs(self.half_min_)
         self.constant_ = self.half_range_ <= 10 * np.finfo(np.float64).eps * size
@@ -258,7 +258,7 @@ def _center_and_tail(X):
     columns. Whether there are several distances but zero is returned as well.
     """
     missing = np.isnan(X)
-    median = _median(X)
+    median = medians(X)
     distances = np.abs(X - median)
     distances.sort(axis=0)  # missing cells come last
     n_known = len(X) - missing.sum(axis=0)
@@ -304,7 +304,7 @@ def _pooled(past, new):
     )
 
 
-def _median(X):
+def medians(X):
     """Return the median of the known cells of each column, 0 if there are none."""
     missing = np.isnan(X)
     if not missing.any():
