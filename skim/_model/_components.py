@@ -43,11 +43,6 @@ class ComponentScaler(InputScaler):
     def fit(self, X):
         """Learn the distribution of the cells, and the components."""
         super().fit(X)
-        self._learn_components(X)
-        self.fill_ = np.zeros_like(self._ends.fill_)  # there are no gaps any more
-        return self
-
-    def _learn_components(self, X):
         spread = np.nan_to_num(self.spread_ * self.half_range_)
         varies = ~self.constant_ & (spread > 0)
         median = np.median(spread[varies]) if varies.any() else 1.0
@@ -74,6 +69,8 @@ class ComponentScaler(InputScaler):
         self._reach = distances.max()
         lengths = np.sqrt(np.square(deviations).sum(axis=1))
         self._unit = self._reach or np.median(lengths) or 1.0
+        self.fill_ = np.zeros_like(self._ends.fill_)  # there are no gaps any more
+        return self
 
     def scale(self, X):
         """Return what the networks see, and the cells that lie far out."""
@@ -117,8 +114,8 @@ class ComponentScaler(InputScaler):
         """Return the squares of what the components do not account for."""
         outside = np.empty(cells.shape)
         for chunk, deviations, missing in self._chunks(cells):
-            inside = deviations @ self.components_.T @ self.components_
-            found = np.where(missing, 0.0, np.square(deviations - inside))
+            rest = deviations - self._inside(deviations)
+            found = np.where(missing, 0.0, np.square(rest))
             outside[chunk] = found[: chunk.stop - chunk.start]
         return outside
 
@@ -141,9 +138,11 @@ class ComponentScaler(InputScaler):
             return deviations
         filled = np.where(missing, 0.0, deviations)
         for _ in range(N_FILLS):
-            inside = filled @ self.components_.T @ self.components_
-            filled = np.where(missing, inside, deviations)
+            filled = np.where(missing, self._inside(filled), deviations)
         return filled
+
+    def _inside(self, deviations):
+        return deviations @ self.components_.T @ self.components_
 
     def over_columns(self, terms, typical, X):
         """Split what the inputs add to the losses of rows over the columns.

@@ -5,8 +5,7 @@ settings of the networks that are built into the other detectors.
 """
 
 from skim._model._networks import AutoencoderConfig, VAEConfig
-from skim.networks._autoencoder import Autoencoder
-from skim.networks._flow import Flow
+from skim.networks._modules import Autoencoder, Flow
 
 __all__ = ["Autoencoder", "AutoencoderConfig", "Flow", "VAEConfig"]
 
