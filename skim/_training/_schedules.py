@@ -29,6 +29,8 @@ WEIGHT_DECAY = 5e-7  # the L2 penalty of Adam
 MIN_EPOCHS = 25
 MIN_PASSES = 50
 
+GROWTH = 1.03  # factor by which batches grow
+MAX_GROWTHS = 1000  # by which any batch has all rows
 MAX_UPDATES_BETWEEN_CHECKS = 10  # of ODIM
 CLEAN_UPDATES = 3  # times as many updates on data without outliers
 
@@ -112,11 +114,8 @@ class ALTBISchedule(Schedule):
     batch_size : int, default=128
         Rows per batch until truncation begins.
 
-    batch_growth : float, default=1.03
-        Factor by which the batch grows in every epoch after that.
-
     max_batch_size : int, default=256
-        Largest batch.
+        Largest batch; batches grow by 3 % per epoch up to it.
 
     truncate_after : int, default=3
         Number of epochs after which truncation and the growth of the batches begin.
@@ -158,7 +157,6 @@ class ALTBISchedule(Schedule):
     learning_rate: float = parameter(3e-3, Real, TINY)
     updates_per_epoch: int = parameter(5, Integral, 1)
     batch_size: int = parameter(128, Integral, 2)
-    batch_growth: float = parameter(1.03, Real, 1)
     max_batch_size: int = parameter(256, Integral, 2)
     truncate_after: int = parameter(3, Integral, 0)
     keep_quantile: float = parameter(0.92, Real, TINY, 1)
@@ -198,10 +196,8 @@ class ALTBISchedule(Schedule):
     def batch_size_of(self, epoch):
         """Return the batch size of an epoch, counted from 1."""
         limit = max(self.max_batch_size, self.batch_size)
-        n_growths = max(epoch - 1 - self.truncate_after, 0)
-        if n_growths * math.log(self.batch_growth) > math.log(limit / self.batch_size):
-            return limit
-        return int(self.batch_size * self.batch_growth**n_growths)
+        n_growths = min(max(epoch - 1 - self.truncate_after, 0), MAX_GROWTHS)
+        return int(min(self.batch_size * GROWTH**n_growths, limit))
 
     def earliest_end(self, n_rows):
         """Return the first epoch that the stopping criterion may choose."""

@@ -113,16 +113,15 @@ def test_contributions_add_up_and_name_the_columns(fitted):
     np.testing.assert_allclose(relative[odd], 0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("constant", [0.0, 3.0])
-def test_constant_and_empty_columns_do_no_harm(constant):
+def test_constant_and_empty_columns_do_no_harm():
     spoilt = X.copy()
-    spoilt[:, 4] = constant
+    spoilt[:, 4] = 3.0
     spoilt[:, 9] = np.nan
     with pytest.warns(UserWarning, match="without any value"):
         detector = ALTBIDetector(**QUICK).fit(spoilt)
     assert np.isfinite(detector.training_scores_).all()
     usual = detector.score_samples(spoilt)
-    for value in (constant + 5 * max(constant, 1), 1e9):
+    for value in (18.0, 1e9):
         new = spoilt.copy()
         new[0, 4] = value
         assert detector.score_samples(new)[0] < usual.min()

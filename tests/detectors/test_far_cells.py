@@ -12,8 +12,6 @@ from skim.inspection import trajectory
 from skim.schedules import ALTBISchedule
 from tests.conftest import make_quick
 
-FLOAT32_MAX = float(np.finfo(np.float32).max)
-
 
 def normal_rows(n_rows=1000, n_features=5, seed=0):
     return np.random.default_rng(seed).normal(size=(n_rows, n_features))
@@ -100,15 +98,7 @@ def test_a_new_row_is_the_stranger_the_further_its_cell(clean):
         assert (clean.reasons(new, n_reasons=1)["feature"] == "x2").all()
 
 
-@pytest.mark.parametrize(("value", "n_features"), [(1e308, 5), (-FLOAT32_MAX, 100)])
-def test_absurd_cells_of_any_size_are_the_strangest(value, n_features):
-    X = rows_with(value, n_features=n_features)
-    detector = make_quick("altbi").fit(X.astype(np.float32) if value < 0 else X)
-    assert np.isfinite(detector.training_scores_).all()
-    assert_strangest(detector, X)
-
-
-@pytest.mark.parametrize("share", [0.3, 0.9, 0.98])
+@pytest.mark.parametrize("share", [0.3, 0.98])
 def test_columns_that_are_mostly_one_value_can_have_far_cells(share):
     X = rows_with(1000.0)
     X[np.random.default_rng(1).random(1000) < share, 2] = 0.0
@@ -130,12 +120,6 @@ def test_values_far_from_the_only_others_are_far():
     new[1, 2], new[2, 2] = 3.1, 3000.0
     assert far_terms(detector, new).nonzero() == ([2], [2])
     assert detector.score_samples(new)[2] < detector.training_scores_.min()
-
-
-def test_without_squashing_there_is_no_such_loss():
-    X = rows_with(1000.0, n_rows=300)
-    detector = ALTBIDetector.paper(epochs=5, random_state=0).fit(X)
-    assert detector.model_.scaler.scale(1e6 * X).far is None
 
 
 def test_nothing_else_depends_on_far_cells(clean, spoilt):
@@ -166,15 +150,8 @@ def test_autoencoder_contributions_of_gaps_and_far_cells_sum_to_the_loss():
     assert_allclose(total, -detector.training_scores_, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda rng, size: rng.lognormal(size=size),
-        lambda rng, size: rng.pareto(2.0, size),
-        lambda rng, size: rng.standard_cauchy(size),
-    ],
-)
-def test_heavy_tails_are_not_all_far(draw):
-    X = draw(np.random.default_rng(0), (2000, 5))
+@pytest.mark.parametrize("shape", ["standard_normal", "lognormal", "standard_cauchy"])
+def test_heavy_tails_are_not_all_far(shape):
+    X = getattr(np.random.default_rng(0), shape)(size=(2000, 5))
     far = InputScaler("squash", far_loss=1.0).fit(X).scale(X).far
     assert far is None or len(far[0]) < 0.01 * X.size

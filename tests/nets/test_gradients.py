@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from skim._nets import AutoencoderShape, VAEShape, gradient_products
+from skim._nets._memory import linear
 
 N_ROWS, N_MEMBERS, N_FEATURES = 6, 2, 7
 
@@ -31,26 +32,13 @@ def network(request):
     return *request.param(generator), x
 
 
-def linear_layers(shape, weights):
-    views = shape.weights.views(weights)
-
-    def linear(name, inputs):
-        out = torch.bmm(views[name], inputs)
-        if f"{name}_bias" not in views:
-            return out
-        bias = views[f"{name}_bias"]
-        first = out.shape[1] - bias.shape[1]
-        return torch.cat([out[:, :first], out[:, first:] + bias], dim=1)
-
-    return linear
-
-
 def test_products_are_those_of_the_gradients(network):
     shape, weights, statistics, noise, x = network
     products = gradient_products(shape, weights, statistics, x, noise)
     weights = weights.clone().requires_grad_()
     rows = x.expand(N_MEMBERS, -1, -1)
-    losses = shape.traced_losses(linear_layers(shape, weights), statistics, rows, noise)
+    layer = partial(linear, shape.weights.views(weights))
+    losses = shape.traced_losses(layer, statistics, rows, noise)
     gradients = torch.stack(
         [
             torch.autograd.grad(losses[:, row].sum(), weights, retain_graph=True)[0]
