@@ -10,7 +10,7 @@ MIN_FEATURES = 200  # of a wide table
 MAX_COMPONENTS = 128
 ROWS_PER_COMPONENT = 3
 MAX_ROWS = 10_000  # that the directions are learned from
-CHUNK_ROWS = 64  # projected at once
+CHUNK_ROWS = 64  # always projected at once, or rows would depend on their batch
 
 # Cells count at most so many standard deviations, and columns at most so many times
 # as much or as little as the median column: an absurd cell has no direction of its
@@ -18,7 +18,8 @@ CHUNK_ROWS = 64  # projected at once
 REACH = 6.0
 MAX_WEIGHT = 3.0
 # Rows further from the components of others, in distances from the median to the upper
-# quartile, have no say in the components.
+# quartile, have no say in the components: a row that is alone in its direction would
+# have one of its own, in which nothing contradicts it.
 MAX_DISTANCE = 6.0
 SHARE_FAR = 0.05  # of the rows; some of so many cells are further out than most
 ROUNDING = 1e-12  # of squared lengths
@@ -120,11 +121,7 @@ class ComponentScaler(InputScaler):
         return outside
 
     def _chunks(self, cells):
-        """Yield rows, their deviations, with gaps filled, and what was missing.
-
-        All chunks have the same shape, so that a row's values do not depend on the
-        other rows of its batch.
-        """
+        """Yield rows, their deviations, with gaps filled, and what was missing."""
         deviations = np.zeros((CHUNK_ROWS, cells.shape[1]))
         for start in range(0, len(cells), CHUNK_ROWS):
             chunk = slice(start, min(start + CHUNK_ROWS, len(cells)))
@@ -145,11 +142,7 @@ class ComponentScaler(InputScaler):
         return deviations @ self.components_.T @ self.components_
 
     def over_columns(self, terms, typical, X):
-        """Split what the inputs add to the losses of rows over the columns.
-
-        What an input adds, beyond what is typical, falls to the columns by their
-        squared share in it.
-        """
+        """Split what inputs add to losses over the columns, by their squared shares."""
         squares = np.nan_to_num(np.square(self._deviations(self.cells(X))))
         totals = squares @ self.column_shares_.T
         excess = (terms - typical) / np.where(totals > 0, totals, np.inf)
@@ -158,11 +151,7 @@ class ComponentScaler(InputScaler):
 
 
 def _like_others(deviations, n_components):
-    """Return the rows that the components of other rows describe.
-
-    A row that is alone in its direction would have a component of its own, in which
-    nothing contradicts it. Each half of the rows is judged by the other one.
-    """
+    """Return the rows of either half that the components of the other one describe."""
     if len(deviations) < 2 * ROWS_PER_COMPONENT:
         return np.ones(len(deviations), dtype=bool)
     distances = np.empty(len(deviations))

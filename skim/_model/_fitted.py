@@ -293,12 +293,9 @@ class FittedModel(Stored):
         return self.schedule.counted_entries(criterion, self.stopping is not None)
 
     def staged_losses(self, rows, entries=None):
-        """Yield the losses of rows as if training had ended with each entry.
-
-        Every state is scored once, however many entries count it.
-        """
+        """Yield the losses of rows as if training had ended with each entry."""
         index = self.log.index
-        totals: dict[int, np.ndarray] = {}
+        totals: dict[int, np.ndarray] = {}  # every state is scored once
         for entry in range(len(index)) if entries is None else entries:
             counted = self._counted(entry)
             for k in counted:

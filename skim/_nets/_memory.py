@@ -8,8 +8,6 @@ import threading
 import torch
 from threadpoolctl import ThreadpoolController
 
-MAX_VIEWS = 256  # cached by a workspace, because making one takes a while
-
 # Naming the overload saves torch a lookup that takes longer than most of the calls.
 leaky_relu = torch.ops.aten.leaky_relu.out
 leaky_relu_backward = torch.ops.aten.leaky_relu_backward.grad_input
@@ -113,9 +111,8 @@ def fill_terms(terms, missing, gaps):
 class Layout(dict):
     """Maps the name of each array of a member to its shape.
 
-    A stacked network keeps the parameters of its ``M`` members in one ``(M, size)``
-    tensor, with the arrays in the order of this dict. The optimiser, the moving
-    average and the snapshots see that tensor as a whole; the layers see views of it.
+    The parameters of ``M`` members are one ``(M, size)`` tensor, with the arrays in the
+    order of this dict. The layers see views of it, everything else the whole.
     """
 
     @property
@@ -132,11 +129,7 @@ class Layout(dict):
         }
 
     def draw(self, n_members, generator):
-        """Draw the initial weights of members, uniform in ±1/sqrt(fan-in).
-
-        This is torch's default for linear layers. The bias of a layer, named like the
-        layer with the suffix ``_bias``, has the fan-in of the layer.
-        """
+        """Draw initial weights as torch does, uniform in ±1/sqrt(fan-in)."""
         block = torch.empty(
             n_members, self.size, dtype=torch.float32, device=generator.device
         )
@@ -167,7 +160,7 @@ class Workspace:
     def __init__(self, device="cpu"):
         self.device = device
         self._buffers = {}
-        self._views = {}
+        self._views = {}  # because making one takes a while
 
     def take(self, name, *shape):
         """Return an uninitialised contiguous float32 tensor of `shape`."""
@@ -181,7 +174,5 @@ class Workspace:
             self._buffers[name] = buffer
             # Views of the smaller buffer would keep it alive.
             self._views = {key: v for key, v in self._views.items() if key[0] != name}
-        if len(self._views) == MAX_VIEWS:
-            self._views.clear()
         view = self._views[name, shape] = buffer[:size].view(shape)
         return view

@@ -30,7 +30,7 @@ class ModuleShape:
         self.template = _Methods(self._make(torch.Generator().manual_seed(0)))
         self._local = threading.local()
         self.has_feature_losses = hasattr(self.template.module, "feature_losses")
-        trained, fixed = _trained(self.template), _fixed(self.template)
+        trained, fixed = _parts(self.template)
         self.weights = Layout({name: tuple(t.shape) for name, t in trained.items()})
         self.statistics = Layout({name: tuple(t.shape) for name, t in fixed.items()})
         self._dtypes = {name: tensor.dtype for name, tensor in fixed.items()}
@@ -69,9 +69,10 @@ class ModuleShape:
         device = generator.device
         seed = torch.randint(2**31, (1,), generator=generator, device=device)
         own = torch.Generator().manual_seed(int(seed))
-        made = [_Methods(self._make(own)) for _ in range(n_members)]
-        self._first_statistics = _stacked(map(_fixed, made)).to(device)
-        return _stacked(map(_trained, made)).to(device)
+        made = [_parts(_Methods(self._make(own))) for _ in range(n_members)]
+        trained, fixed = zip(*made, strict=True)
+        self._first_statistics = _stacked(fixed).to(device)
+        return _stacked(trained).to(device)
 
     def stack(self, weights, generator):
         return StackedModules(self, weights, self._first_statistics.clone(), generator)
@@ -240,25 +241,16 @@ class _Methods(torch.nn.Module):
         return getattr(self.module, method)(x)
 
 
-def _trained(module):
-    """Return the parameters of a module that are trained, by name."""
-    return {name: p for name, p in module.named_parameters() if p.requires_grad}
-
-
-def _fixed(module):
-    """Return the buffers of a module and the parameters that are not trained."""
-    frozen = {n: p for n, p in module.named_parameters() if not p.requires_grad}
-    return frozen | dict(module.named_buffers())
+def _parts(module):
+    """Return the trained parameters of a module by name, and the rest of its state."""
+    parameters = dict(module.named_parameters())
+    trained = {name: p for name, p in parameters.items() if p.requires_grad}
+    fixed = {name: p for name, p in parameters.items() if not p.requires_grad}
+    return trained, fixed | dict(module.named_buffers())
 
 
 def _stacked(members):
     """Return one block, (M, size), of the tensors of each member."""
     none = torch.empty(0, dtype=torch.float32)
-    return torch.stack(
-        [
-            torch.cat(
-                [none, *(part.detach().flatten().float() for part in own.values())]
-            )
-            for own in members
-        ]
-    )
+    flat = [[part.detach().flatten().float() for part in m.values()] for m in members]
+    return torch.stack([torch.cat([none, *parts]) for parts in flat])

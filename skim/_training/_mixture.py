@@ -26,10 +26,8 @@ class TwoGaussians(NamedTuple):
 def fit_two_gaussians(values, *, max_iter=100, tol=1e-3):
     """Fit a mixture of two Gaussians along the last axis.
 
-    The start is the best split of the sorted values into two groups, which in
-    one dimension can be found exactly; from there, expectation-maximisation runs
-    until the mean log-likelihood gains less than `tol`. Each row is scaled and
-    fitted as if it were alone, and nothing is random.
+    Expectation-maximisation starts from the best split of the sorted values into two
+    groups. Each row is fitted as if it were alone, and nothing is random.
     """
     scaled, low, width = _scale_to_unit(validate_rows(values))
     weights, means, variances = _fit_unit(scaled, max_iter, tol)
@@ -150,10 +148,7 @@ def _best_split(rows):
 
 
 def _moments(x, squares, responsibility):
-    """Weights, means and variances, each (2, R), of the mixture of rows `x`, (R, n).
-
-    The responsibilities have shape (2, R, n).
-    """
+    """Weights, means and variances, each (2, R), of the mixture of rows `x`, (R, n)."""
     size = responsibility.sum(axis=2)
     size += 10 * np.finfo(np.float64).eps
     means = np.einsum("krn,rn->kr", responsibility, x) / size

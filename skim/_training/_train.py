@@ -38,17 +38,13 @@ def train(run, schedule, stopping, epochs, history, store=False):
 
 
 class History:
-    """The record of a training run, with a progress bar on standard error.
-
-    `total` is the expected number of entries, if known. `on_entry` is called after
-    each entry and returns whether to stop.
-    """
+    """The record of a training run, with a progress bar on standard error."""
 
     def __init__(self, name, total, verbose=0, on_entry=None):
         self.name = name
-        self.total = total
+        self.total = total  # expected number of entries, if known
         self.verbose = verbose
-        self.on_entry = on_entry
+        self.on_entry = on_entry  # called after each entry; returns whether to stop
         self._entries = []
 
     def record(self, epoch, update, batch_size, losses, criterion=np.nan):
