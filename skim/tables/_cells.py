@@ -29,7 +29,7 @@ MAX_CODE_SHARE = 0.2
 
 KINDS = (
     "", "high", "low", "sign", "code", "unreadable", "rare", "misspelling", "missing",
-    "order", "conflict",
+    "order", "conflict", "context",
 )  # fmt: skip
 KIND = {kind: np.int8(code) for code, kind in enumerate(KINDS)}
 

@@ -83,7 +83,8 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         Threshold: ``decision_function = score_samples - offset_``.
 
     training_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data.
+        Scores of the training data; if `contamination` is 0, those that each row would
+        have if it were new.
 
     training_summary_ : dict
         What each column of the training data looked like, with which `skim score`
@@ -200,7 +201,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             **{k: v for k, v in settings.items() if k in known and v is not None}
         )
         with nets.compute():
-            model, scores, held_out, is_ordinary = fit_model(
+            model, scores, is_ordinary = fit_model(
                 frame,
                 encoder,
                 detector,
@@ -209,6 +210,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
                 n_jobs=self.n_jobs,
             )
         summary = summarise(model.encoder, frame, by)
+        held_out = scores if self.contamination == 0 else None
         set_verdict(self, checked, scores, held_out, is_ordinary)
         self.model_, self.training_summary_ = model, summary
         return self

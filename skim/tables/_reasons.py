@@ -176,6 +176,11 @@ class Row:
         if kind == "order":
             k = self._earlier_than_own(j)
             return f"no later than {self.names[k]} {self.written(k)}"
+        if kind == "context":
+            context = self.model.contexts[name]
+            code = self.codes[list(self.model.levels).index(context.level)]
+            expected = self._range(j, *context.usual(code))
+            return f"{expected}, {self._as_with(context.level)}"
         expected = self._range(j, -cells.lower.usual, cells.upper.usual)
         return f"{expected}, or a gap" if kind == "code" else expected
 
@@ -215,9 +220,12 @@ class Row:
                 and usual[code] not in (-1, own)
             ):
                 level = self.model.levels[name].names[usual[code]]
-                same = self.written(self.names.index(first))
-                return f"{cell_text(level)}, as in other rows with {first} {same}"
+                return f"{cell_text(level)}, {self._as_with(first)}"
         return ""
+
+    def _as_with(self, name):
+        cell = self.written(self.names.index(name))
+        return f"as in other rows with {name} {cell}"
 
     def _range(self, j, low, high):
         name = self.names[j]

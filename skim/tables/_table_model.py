@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +20,7 @@ from skim.tables._cells import (
     misordered,
 )
 from skim.tables._columns import is_missing, to_days, to_numbers
+from skim.tables._groups import Context, Groups
 from skim.tables._neighbours import Neighbours
 from skim.tables._text import ISO_DATES, on_unique, to_text
 
@@ -31,14 +31,12 @@ CLEAN_WEIGHTS = 0.0, 6.0, 1.0
 LINEAR = 5.0  # surprise of one of these up to which it counts in full
 ERROR = 5.0  # weight of the cell that looks most like an error
 EXTREME = 0.5  # of the most extreme or rarest cell, where it does not
-IS_TAIL = np.isin(KINDS, ("high", "low"))  # by kind
+IS_TAIL = np.isin(KINDS, ("high", "low", "context"))  # by kind
 IS_ERROR = np.isin(
     KINDS, ("sign", "code", "unreadable", "misspelling", "order", "conflict")
 )
-N_NEAREST, N_NEAREST_CLEAN = 20, 1
 FAR = 1e150  # size of numbers, whose squares must be finite
 CHUNK = 20_000  # rows judged at a time
-ALL = "\0all"  # the key of all rows among groups
 
 
 @dataclass(frozen=True)
@@ -91,87 +89,6 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Groups(Stored):
-    """Location and scale of numbers within groups, shrunk towards the whole.
-
-    Attributes
-    ----------
-    center, spread : dict of str to ndarray of shape (p,)
-        By group; the key `ALL` stands for all rows, and for new groups.
-    """
-
-    center: dict
-    spread: dict
-
-    @classmethod
-    def of(cls, numbers, groups):
-        """Learn from numbers, of shape (n, p), and the group of each row.
-
-        A group's estimates are shrunk as far as chance explains that groups differ.
-        """
-        rows = groups.groupby(groups, sort=False).indices
-        parts = [numbers[own] for own in rows.values()]
-        sizes = np.array([np.isfinite(own).sum(axis=0) for own in parts])
-        centers = np.array([_center(own) for own in parts])
-        spreads = np.log([_spread(own) for own in parts])
-        known = np.where(sizes > 1, sizes, 0)
-        usual = np.average(spreads, axis=0, weights=known + 1e-9)
-        spreads = _shrunk(spreads, usual, known, 1.5)
-        whole = _center(numbers)
-        centers = _shrunk(centers, whole, sizes, 1.5 * np.exp(2 * spreads))
-        center = {ALL: whole} | dict(zip(rows, centers, strict=True))
-        spread = {ALL: np.exp(usual)} | dict(zip(rows, np.exp(spreads), strict=True))
-        return cls(center, spread)
-
-    def adjust(self, numbers, groups):
-        """Return numbers as if all groups had the same location and scale."""
-        center, spread = self.of_rows(groups)
-        return (numbers - center) / spread * self.spread[ALL] + self.center[ALL]
-
-    def restore(self, value, j, group):
-        """Return what an adjusted number is within a group."""
-        group = group if group in self.center else ALL
-        z = (value - self.center[ALL][j]) / self.spread[ALL][j]
-        return z * self.spread[group][j] + self.center[group][j]
-
-    def of_rows(self, groups):
-        """Return the location and scale of each row, of shape (n, p)."""
-        places = {name: place for place, name in enumerate(self.center)}
-        codes = on_unique(
-            groups, lambda names: [places.get(name, places[ALL]) for name in names], 0
-        )
-        center, spread = (
-            np.array(list(by.values())) for by in (self.center, self.spread)
-        )
-        return center[codes], spread[codes]
-
-
-def _shrunk(estimates, usual, sizes, variance):
-    """Shrink estimates of groups, of shape (G, p), by their sampling variance."""
-    between = np.var(estimates, axis=0) - np.mean(
-        variance / np.maximum(sizes, 1), axis=0
-    )
-    between = np.maximum(between, 0) + np.finfo(float).tiny
-    weight = sizes * between / (sizes * between + variance)
-    return usual + weight * (estimates - usual)
-
-
-def _center(numbers):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns of gaps
-        return np.nan_to_num(np.nanmedian(numbers, axis=0))
-
-
-def _spread(numbers):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        low, high = np.nanquantile(numbers, [0.25, 0.75], axis=0)
-        spread = (high - low) / 1.349
-        spread = np.where(spread > 0, spread, np.nanstd(numbers, axis=0))
-    return np.where(spread > 0, spread, 1.0)
-
-
-@dataclass(frozen=True)
 class Judged:
     """What is surprising about rows.
 
@@ -208,11 +125,15 @@ class TableModel(Stored):
         Date columns of which one comes before the other.
     rules : list of (str, str, ndarray, float)
         Columns of levels of which one determines the other.
+    contexts : dict of str to Context
+        What levels tell about columns of numbers.
     marks : dict of str to frozenset of str
         Text that many cells of a column of numbers have instead, such as "sold out".
     groups : Groups or None
     by : str or None
         The column of the groups.
+    group_codes : dict of str to int
+        The groups by name.
     neighbours : Neighbours or None
         None while the model is being fitted.
     n_rows : int
@@ -229,9 +150,11 @@ class TableModel(Stored):
     dates: list
     orders: list
     rules: list
+    contexts: dict
     marks: dict
     groups: Groups | None
     by: str | None
+    group_codes: dict
     neighbours: Any
     n_rows: int
     scales: tuple
@@ -281,8 +204,10 @@ class TableModel(Stored):
         return np.stack(columns, axis=1) if columns else numbers
 
     def groups_of(self, frame):
-        """Return the group of each row."""
-        return group_names(frame[self.by])
+        """Return the group of each row as a number, -1 if it is new."""
+        names = to_text(frame[self.by]).fillna("")
+        get = self.group_codes.get
+        return on_unique(names, lambda names: [get(name, -1) for name in names], -1)
 
     def codes(self, texts, n_rows):
         """Return the levels of rows as numbers, of shape (n_rows, q), -1 if missing."""
@@ -300,11 +225,11 @@ class TableModel(Stored):
         losses = -self.detector.score_samples(columns.features)
         return self.judge_columns(columns, codes, losses, n_jobs)
 
-    def judge_columns(self, columns, codes, losses, n_jobs=None):
+    def judge_columns(self, columns, codes, losses, n_jobs=None, is_training=False):
         """Return what is surprising about rows, given the losses of the networks."""
         search = self.neighbours.search(n_jobs)
         numbers = self.eased(columns.numbers)
-        distances = self.neighbours.distances(search, numbers, codes)
+        distances = self.neighbours.distances(search, numbers, codes, is_training)
         return replace(
             self.judge_cells(columns, codes), neighbours=distances, networks=losses
         )
@@ -330,6 +255,11 @@ class TableModel(Stored):
             cells[worse, place[first]] = surprise
             kinds[worse, place[first]] = KIND["order"]
         levels = list(self.levels)
+        for name, context in self.contexts.items():
+            j, own = place[name], codes[:, levels.index(context.level)]
+            surprise = context.surprise(columns.numbers[:, j], own)
+            worse = surprise > cells[:, j]
+            cells[worse, j], kinds[worse, j] = surprise[worse], KIND["context"]
         for first, second, usual, surprise in self.rules:
             a, b = codes[:, levels.index(first)], codes[:, levels.index(second)]
             expected = np.r_[usual, -1, -1][np.where(a < len(usual), a, -1)]
@@ -365,11 +295,6 @@ class TableModel(Stored):
         return total
 
 
-def group_names(column):
-    """Return the group of each row as text, "" where missing."""
-    return to_text(column).fillna("").astype(object).reset_index(drop=True)
-
-
 def frequent_text(frame, columns, names):
     """Find text that many cells of columns of numbers or dates have instead."""
     found = {}
@@ -397,9 +322,7 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     -------
     model : TableModel
     scores : ndarray of shape (n,)
-        Of the rows of the table.
-    held_out : ndarray of shape (n,) or None
-        The same by what has not seen the rows, if the table is clean.
+        Of the rows of the table; if it is clean, by what has not seen the row.
     is_ordinary : ndarray of bool of shape (n,)
         Which rows have no cell that looks like an error.
     """
@@ -410,11 +333,14 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     levels = [name for name, how in treated.items() if how == "frequency"]
     model = TableModel(
         encoder, detector, dict.fromkeys(numeric), dict.fromkeys(levels), dates,
-        [], [], {}, None, by, None, len(frame), (), is_clean,
+        [], [], {}, {}, None, by, {}, None, len(frame), (), is_clean,
     )  # fmt: skip
     if by is not None:
+        names = to_text(frame[by]).fillna("").unique().tolist()
+        codes = {name: code for code, name in enumerate(names)}
         plain = model.columns(frame).numbers
-        model = replace(model, groups=Groups.of(plain, group_names(frame[by])))
+        model = replace(model, group_codes=codes)
+        model = replace(model, groups=Groups.of(plain, model.groups_of(frame)))
     columns = model.columns(frame)
     model = replace(model, marks=frequent_text(frame, columns, numeric))
     columns = replace(columns, missing=model.missing(frame))
@@ -438,21 +364,22 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
         orders=misordered(days),
     )
     codes = model.codes(columns.texts, n)
-    nearest = N_NEAREST_CLEAN if is_clean else N_NEAREST
-    neighbours = Neighbours.of(model.eased(columns.numbers), codes, nearest)
-    rules = dependencies(dict(zip(levels, codes.T, strict=True)))
-    model = replace(model, neighbours=neighbours, rules=rules)
+    neighbours = Neighbours.of(model.eased(columns.numbers), codes, is_clean)
+    by_level = dict(zip(levels, codes.T, strict=True))
+    contexts = {
+        name: context
+        for name, own in zip(numeric, columns.numbers.T, strict=True)
+        if name not in dates and (context := Context.of(own, by_level)) is not None
+    }
+    model = replace(
+        model, neighbours=neighbours, rules=dependencies(by_level), contexts=contexts
+    )
     losses = -detector.training_scores_
     if getattr(detector, "training_rows_", None) is not None:
         losses = -detector.score_samples(columns.features)
-    judged = model.judge_columns(columns, codes, losses, n_jobs)
-    scales = tuple(
-        Scale.of(part)
-        for part in (judged.cells.sum(axis=1), judged.neighbours, judged.networks)
-    )
-    model = replace(model, scales=scales)
-    held_out = None
-    if is_clean and getattr(detector, "held_out_scores_", None) is not None:
-        unseen = replace(judged, networks=-detector.held_out_scores_)
-        held_out = -model.total(unseen)
-    return model, -model.total(judged), held_out, ~model.has_error(judged)
+    elif is_clean and getattr(detector, "held_out_scores_", None) is not None:
+        losses = -detector.held_out_scores_
+    judged = model.judge_columns(columns, codes, losses, n_jobs, is_training=True)
+    parts = judged.cells.sum(axis=1), judged.neighbours, judged.networks
+    model = replace(model, scales=tuple(Scale.of(part) for part in parts))
+    return model, -model.total(judged), ~model.has_error(judged)
