@@ -17,7 +17,7 @@ from torch import nn
 
 from skim import ALTBIDetector, NetworkDetector
 from skim.datasets import make_im_clusters
-from skim.inspection import trajectory
+from skim.inspection import im_window, trajectory
 from skim.networks import VAEConfig
 from skim.schedules import ALTBISchedule
 
@@ -61,7 +61,7 @@ for name, detector in detectors.items():
         n_estimators=1, epochs=100, schedule=schedule, stopping=None, random_state=0
     )
     path = trajectory(detector, X, y)
-    print(name, path.window(threshold=0.9))
+    print(name, im_window(path.auroc, threshold=0.9, epochs=path.epoch))
     ax.plot(path.epoch, path.auroc, label=name)
 ax.axhline(0.9, color="black", lw=0.6, ls=":")
 ax.set(xlabel="Epoch", ylabel="AUROC")

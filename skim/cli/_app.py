@@ -79,7 +79,7 @@ app = typer.Typer(
 )
 
 
-Questions = StrEnum("Questions", ["INFORMATIVE", "STRANGEST", "RANDOM"])
+Questions = StrEnum("Questions", ["INFORMATIVE", "STRANGEST"])
 
 
 def _show_version(wanted: bool):
@@ -223,7 +223,7 @@ def score(
         ids = ids or [name for name in saved_ids if name in given]
         table = _work.check_columns(given, fitted, source, reporter, allowed=ids)
         _work.table_detector(fitted).set_params(n_jobs=jobs)
-        for sentence in _work.unseen_values(table, fitted):
+        for sentence in _work.new_groups(table, fitted):
             reporter.note(sentence)
         named = _work.id_columns(given, fitted, ids)
         with reporter.step("Scoring rows"):
@@ -280,8 +280,6 @@ def review(
         *(contamination, seed, by, drop, categorical, dates),
         has_labels=True,
     )
-    if ask != Questions.STRANGEST:
-        model.set_params(query_strategy=ask.value)
     _work.fit(model, table, reporter, jobs)
     Review(model, table, reporter, source, labels, ids, reasons, ask.value).run()
 

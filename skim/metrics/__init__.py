@@ -6,11 +6,10 @@ from skim.metrics._labelled import (
     outlier_average_precision_score,
     outlier_roc_auc_score,
 )
-from skim.metrics._scorers import get_scorer, get_scorer_names
+from skim.metrics._scorers import get_scorer
 
 __all__ = [
     "get_scorer",
-    "get_scorer_names",
     "gradient_cohesion",
     "loss_entropy",
     "outlier_average_precision_score",

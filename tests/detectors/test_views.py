@@ -109,7 +109,7 @@ def test_what_cannot_be_combined_is_refused(clean, detector, message):
     "params", [{"network": "two_views"}, {"contamination": 0.0}], ids=["views", "clean"]
 )
 def test_a_search_over_epochs_equals_a_grid_search(table, is_outlier, params):
-    scoring = "gradient_cohesion"
+    scoring = "neg_loss_entropy"
     detector = ALTBIDetector(n_estimators=2, random_state=0, **params)
     grid = {"epochs": [2, 5]}
     cv = StratifiedKFold(2)
