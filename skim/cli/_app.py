@@ -223,7 +223,7 @@ def score(
         ids = ids or [name for name in saved_ids if name in given]
         table = _work.check_columns(given, fitted, source, reporter, allowed=ids)
         _work.table_detector(fitted).set_params(n_jobs=jobs)
-        for sentence in _work.unseen_values(table, fitted):
+        for sentence in _work.new_groups(table, fitted):
             reporter.note(sentence)
         named = _work.id_columns(given, fitted, ids)
         with reporter.step("Scoring rows"):

@@ -157,20 +157,10 @@ def _columns(names):
 # What there is to say -------------------------------------------------------------
 
 
-def unseen_values(table, model):
-    """Return sentences on values and groups that the training data did not have."""
+def new_groups(table, model):
+    """Return a sentence on groups that the training data did not have, if any."""
     detector = table_detector(model)
     encoder, by = detector.encoder_, detector.by
-    treatments = {d.column: d.treatment for d in encoder.decisions_}
-    unseen = encoder.unseen_values(table.reset_index(drop=True))
-    for column, cells in unseen.groupby("column", sort=False):
-        kind = treatments[column]
-        if kind in ("number", "date"):
-            what = f"text that cannot be read as a {kind} and counts as missing"
-        else:
-            what = "values that the training data did not have"
-            what += ", which have no influence" * (kind == "dropped")
-        yield f"Column {column!r} has {what}: {_examples(cells)}."
     if by is not None:
         groups = summarise(encoder, table, by)[by].levels
         new = groups.keys() - detector.training_summary_[by].levels
@@ -195,18 +185,18 @@ def duplicates(results):
     ids = results.ids.columns
     others = results.table.drop(columns=ids, errors="ignore")
     found = find_duplicates(results.ids.join(others), ids)
-    for (kind, column), own in found.groupby(["kind", "column"], dropna=False):
+    for column, own in found.groupby("column", dropna=False):
         pairs = own[["row", "other"]][:N_EXAMPLES].to_numpy()
         named = ", ".join(
             " and ".join(map(str, results.numbers[pair])) for pair in pairs
         )
         named += ", …" * (len(own) > N_EXAMPLES)
         has, repeats = ("has", "repeats") if len(own) == 1 else ("have", "repeat")
-        if kind == "identifier":
-            what = f"{has} the {column} of another"
-        else:
-            what = f"{repeats} another"
-            what += "" if pd.isna(column) else f" but for {column}"
+        what = (
+            f"{repeats} another"
+            if pd.isna(column)
+            else f"{has} the {column} of another"
+        )
         yield f"{counted(len(own), 'row')} {what}: rows {named}."
 
 

@@ -43,12 +43,8 @@ def list_causes(reasons):
 
     first = reasons.drop_duplicates("row")
     named = first.assign(cause=[_cause(line) for line in first.itertuples()])
-    causes = [
-        (cause, kind, column, len(own), own["row"].tolist())
-        for (cause, kind, column), own in named.groupby(
-            ["cause", "kind", "column"], sort=False
-        )
-    ]
+    by_cause = named.groupby(["cause", "kind", "column"], sort=False)
+    causes = [(*key, len(own), own["row"].tolist()) for key, own in by_cause]
     return pd.DataFrame(causes, columns=["cause", "kind", "column", "n_rows", "rows"])
 
 
@@ -64,14 +60,8 @@ def _cause(line):
 def row_reasons(detector, X, scores, reasons):
     """Return why rows are strange, one RowReasons for each.
 
-    Parameters
-    ----------
-    detector : detector
-        Fitted; it may have learned labels.
-    X : DataFrame or array-like of shape (n_rows, n_columns)
-    scores : ndarray of shape (n_rows,)
-    reasons : DataFrame
-        From ``detector.reasons``, with the rows numbered from 0.
+    The detector may have learned labels; `reasons` are its reasons, with the rows
+    numbered from 0.
     """
     is_outlier = scores < detector.offset_
     # A row that is not flagged is hardly an unusual combination.
@@ -80,9 +70,8 @@ def row_reasons(detector, X, scores, reasons):
     reasons = reasons[is_said]
     cells: list[list[Reason]] = [[] for _ in scores]
     for line in reasons.itertuples():
-        cells[line.row].append(
-            Reason(line.kind, line.column, line.value, line.expected)
-        )
+        told = Reason(line.kind, line.column, line.value, line.expected)
+        cells[line.row].append(told)
     causes = [""] * len(scores)
     for cause in list_causes(reasons).itertuples():
         for row in cause.rows:

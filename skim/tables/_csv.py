@@ -5,14 +5,14 @@ import io
 import re
 from collections import Counter
 
-from skim.tables._encoding import encoding_of
-from skim.tables._source import HEAD, max_bytes
+from skim.tables._encoding import encoding_of, wrong_encoding
+from skim.tables._source import HEAD
 from skim.tables._text import unique_names
 
 DELIMITERS = (",", ";", "\t", "|", " ")
 MISSING = ("?", "-", "--", "None", "none", "na", "<NA>", "<na>", "\\N")  # as in Arrow
 NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
-LINE_SHARE = 1000  # a line may have this part of the size of a table
+MAX_LINE = 2**21  # bytes; what is longer is mostly a quote that is never closed
 
 
 # Arrow rather than DuckDB, pandas or polars: those fill short rows with missing values,
@@ -21,80 +21,57 @@ LINE_SHARE = 1000  # a line may have this part of the size of a table
 class CsvReader:
     """The rows of delimited text, as text.
 
-    Parameters
-    ----------
-    source : Source
-    notes : list of str
-        Receives sentences for the user.
-    encoding, delimiter, skip_rows, skip_bad_lines
-        As in `read_table`.
-
-    Attributes
-    ----------
-    codec : str
-        The encoding.
-    schema : pyarrow.Schema
-        With the names of the columns in the file, or x0, x1 and so on.
+    `notes` receives sentences for the user; the options are those of `read_table`.
+    The encoding must fit the `whole` text, or else only its beginning.
     """
 
-    def __init__(
-        self,
-        source,
-        notes,
-        *,
-        encoding=None,
-        delimiter=None,
-        skip_rows=0,
-        skip_bad_lines=False,
-    ):
+    def __init__(self, source, notes, options, *, whole=True):
         import pyarrow as pa
 
         self.source = source
         self.name = source.name
         self.notes = notes
-        self.codec = encoding_of(source, encoding, notes)
-        self.skip_rows = skip_rows
-        self.skip_bad_lines = skip_bad_lines
-        with self._lines() as lines:
-            for _ in range(skip_rows):
-                lines.readline()
-            head = lines.read(HEAD)
-        if not head.strip():
-            without = " without the skipped lines" if skip_rows else ""
-            raise ValueError(f"{self.name} is empty{without}.")
+        self.codec = encoding_of(source, options.get("encoding"), notes, whole=whole)
+        self.skip_rows = options.get("skip_rows", 0)
+        self.skip_bad_lines = options.get("skip_bad_lines", False)
+        delimiter = options.get("delimiter")
         if delimiter is not None and len(delimiter) != 1:
             raise ValueError(
                 f"delimiter must be a single character, not {delimiter!r}."
             )
+        with self._lines() as lines:
+            head = lines.read(HEAD)
+        if not head.strip():
+            without = " without the skipped lines" if self.skip_rows else ""
+            raise ValueError(f"{self.name} is empty{without}.")
         self.delimiter = delimiter or _find_delimiter(head)
         self.rows = _rows_of_head(head, self.delimiter)
         names, self.has_names = names_in(self.rows[0])
         self.schema = pa.schema([(name, pa.string()) for name in names])
 
     def read(self):
-        """Return an Arrow table; raise a UnicodeError if the encoding is wrong."""
+        """Return an Arrow table."""
         import pyarrow as pa
 
         return pa.Table.from_batches(list(self.batches()), self.schema)
 
     def batches(self):
-        """Yield Arrow record batches; raise a UnicodeError if the encoding is wrong."""
+        """Yield Arrow record batches."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        skipped, n_rows = [], 0
+        skipped, n_rows, size = [], 0, 0
 
         def skip(row):
             skipped.append(row.text)
             return "skip"
 
-        max_line = int(max_bytes() / LINE_SHARE)
         is_utf_8 = self.codec == "utf-8-sig"  # Arrow skips a byte order mark
         options = {
             "read_options": arrow_csv.ReadOptions(
                 column_names=None if self.has_names else self.schema.names,
                 skip_rows=self.skip_rows,
-                block_size=max_line,
+                block_size=MAX_LINE,
                 encoding="utf8" if is_utf_8 else self.codec,
             ),
             "parse_options": arrow_csv.ParseOptions(
@@ -112,16 +89,19 @@ class CsvReader:
             with self.source.open() as stream:
                 for batch in arrow_csv.open_csv(stream, **options):
                     n_rows += len(batch)
+                    size += batch.nbytes
+                    self.source.check_size(size)
                     yield batch
+        except UnicodeError:
+            raise wrong_encoding(self.source, self.codec) from None
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
             reason = str(error).strip().splitlines()[0]
             if "invalid UTF8" in reason:
-                raise UnicodeError(reason) from None
+                raise wrong_encoding(self.source, self.codec) from None
             if "straddling" in reason:
                 raise ValueError(
-                    f"{self.name} has a line of more than {max_line / 1e6:g} MB: is a "
-                    "quote never closed? If not, set the environment variable "
-                    "SKIM_MAX_GB; a line may have a thousandth of it."
+                    f"{self.name} has a line of more than {MAX_LINE / 1e6:.0f} MB; "
+                    "close the quote that is open."
                 ) from None
             if reason != "Empty CSV file":
                 self._explain_lengths()
@@ -129,53 +109,45 @@ class CsvReader:
         if skipped:
             if len(skipped) > n_rows:  # the first line is the odd one
                 self._explain_lengths()
-            lines = "line" if len(skipped) == 1 else "lines"
             self.notes.append(
-                f"Skipped {len(skipped):,} {lines} of {self.name} with too many or too "
-                f"few fields, such as {skipped[0][:60]!r}."
+                f"Skipped lines of {self.name} with too many or too few fields: "
+                f"{len(skipped):,}, such as {skipped[0][:60]!r}."
             )
 
     def _lines(self):
-        return io.TextIOWrapper(self.source.open(), self.codec, "replace", newline="")
+        """Open the text where the table begins."""
+        lines = io.TextIOWrapper(self.source.open(), self.codec, "replace", newline="")
+        for _ in range(self.skip_rows):
+            lines.readline()
+        return lines
 
-    def _numbered_rows(self):
+    def _lengths(self):
         """Yield the line number and the number of fields of every row."""
-        number = 0
-
-        def numbered(lines):
-            nonlocal number
-            for number, line in enumerate(lines, start=1):
-                if number > self.skip_rows:
-                    yield line
-
         with self._lines() as lines:
-            for row in csv.reader(numbered(lines), delimiter=self.delimiter):
+            reader = csv.reader(lines, delimiter=self.delimiter)
+            for row in reader:
                 if row:
-                    yield number, len(row)
+                    yield self.skip_rows + reader.line_num, len(row)
 
     def _explain_lengths(self):
         """Raise an error that names the first row with a wrong number of fields."""
-        first = None
+        lengths = self._lengths()
         try:
-            for number, length in self._numbered_rows():
-                first = first or (number, length)
-                if length != first[1]:
-                    fields = "1 field" if length == 1 else f"{length} fields"
-                    raise ValueError(
-                        f"{self.name}, line {number}: {fields}, but line {first[0]} "
-                        f"has {first[1]}; {self._advice()}."
-                    )
-        except csv.Error:
+            first, wanted = next(lengths)
+            line, length = next(row for row in lengths if row[1] != wanted)
+        except (csv.Error, StopIteration):
             return
-
-    def _advice(self):
-        """Return how to read a file in spite of a row with an odd number of fields."""
-        lengths = [len(row) for row in self.rows]
-        usual, count = Counter(lengths).most_common(1)[0]
-        if lengths[0] != usual > 1 and count > len(lengths) / 2:
-            start = next(n for n, length in self._numbered_rows() if length == usual)
-            return f"if the table begins on line {start}, set skip_rows={start - 1}"
-        return "to leave such lines out, set skip_bad_lines=True"
+        advice = "to leave such lines out, set skip_bad_lines=True"
+        counts = Counter(map(len, self.rows))
+        usual, count = counts.most_common(1)[0]
+        if wanted != usual > 1 and count > counts.total() / 2:
+            start = next(line for line, length in self._lengths() if length == usual)
+            advice = f"if the table begins on line {start}, set skip_rows={start - 1}"
+        fields = "1 field" if length == 1 else f"{length} fields"
+        raise ValueError(
+            f"{self.name}, line {line}: {fields}, but line {first} has {wanted}; "
+            f"{advice}."
+        )
 
 
 def names_in(row):

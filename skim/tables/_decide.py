@@ -6,7 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from skim.tables._columns import is_missing, to_days, to_numbers, varying_parts
-from skim.tables._text import ISO_DATES, MOST, PLAIN, find_dates, find_numbers, to_text
+from skim.tables._text import (
+    ISO_DATES,
+    MOST,
+    PLAIN,
+    Found,
+    find_dates,
+    find_numbers,
+    to_text,
+)
 
 MANY_DISTINCT = 0.9  # share of distinct values in a column that is named like an ID
 MIN_COUNTING = 5  # fewer consecutive integers may be a coincidence
@@ -27,7 +35,7 @@ class ColumnDecision(NamedTuple):
     treatment : str
         "number", "frequency", "date", "identifier" or "dropped".
     reason : str
-        Why, in a few words. For a constant column, it contains the constant.
+        Why, in a few words, such as "constant: EUR".
     """
 
     column: str
@@ -38,25 +46,17 @@ class ColumnDecision(NamedTuple):
 class Outcome(NamedTuple):
     """A decision on a column, and what else to remember.
 
-    Attributes
-    ----------
-    treatment, reason : str
-    form : dict
-        How numbers or dates in text are written.
-    constant : str or None
-        The only value of a column, empty if it has none; None for other columns.
-    warning : str
-        What the user should know, if anything.
+    `form` says how numbers or dates in text are written, and `warning` what the user
+    should know.
     """
 
     treatment: str
     reason: str
     form: dict = {}
-    constant: str | None = None
     warning: str = ""
 
 
-NO_VALUES = Outcome("dropped", "no values", constant="")
+NO_VALUES = Outcome("dropped", "no values")
 
 
 def decide(column, name, dates):
@@ -66,19 +66,23 @@ def decide(column, name, dates):
     column = _plain(column)
     if column is None:
         return Outcome("dropped", "contains lists or objects")
-    dtype = column.dtype
+    types = pd.api.types
     if column.isna().all():
         return NO_VALUES
-    if pd.api.types.is_bool_dtype(dtype):
-        return _number(column, "true or false")
-    if pd.api.types.is_datetime64_any_dtype(dtype):
-        return _date(column, ISO_DATES, "dates")
-    if pd.api.types.is_timedelta64_dtype(dtype):
-        return _number(column, "durations, in seconds")
-    if pd.api.types.is_numeric_dtype(dtype):
-        found = _identifier(column, name)
-        return found or _number(column, "numbers")
-    return _text(column, name, dates)
+    if types.is_datetime64_any_dtype(column.dtype):
+        days = to_days(column, ISO_DATES)
+        return _date(column, Found(ISO_DATES, 1.0, "dates", parsed=days))
+    what = "numbers"
+    if types.is_bool_dtype(column.dtype):
+        what = "true or false"
+    elif types.is_timedelta64_dtype(column.dtype):
+        what = "durations, in seconds"
+    elif not types.is_numeric_dtype(column.dtype):
+        return _text(column, name, dates)
+    outcome = _identifier(column, name) if what == "numbers" else None
+    return outcome or _number(
+        column, Found(PLAIN, 1.0, what, parsed=to_numbers(column))
+    )
 
 
 def decide_category(column):
@@ -88,7 +92,7 @@ def decide_category(column):
     if not len(levels):
         return NO_VALUES
     if len(levels) == 1:
-        return Outcome("dropped", f"constant: {levels[0]}{gaps}", constant=levels[0])
+        return Outcome("dropped", f"constant: {levels[0]}{gaps}")
     return Outcome("frequency", f"{len(levels):,} levels{gaps}")
 
 
@@ -122,11 +126,10 @@ def _text(column, name, dates):
     numbers = find_numbers(text)
     if numbers.form:
         values = pd.Series(numbers.parsed, index=column.index)
-        found = _identifier(values, name)
-        return found or _number(text, numbers.what, numbers)
+        return _identifier(values, name) or _number(text, numbers)
     found = find_dates(text, dates)
     if found.form:
-        return _date(text, found.form, found.what, found)
+        return _date(text, found)
     outcome = (
         _nearly_unique(text) or _named_identifier(text, name) or decide_category(text)
     )
@@ -157,21 +160,15 @@ def _nearly_unique(text):
     n_rare_rows = int(counts[counts <= few].sum())
     if n < 2 or n_rare_rows <= n / 2:
         return None
-    if len(counts) == n:
-        how = "all different"
-    else:
-        how = f"{len(counts):,} values in {n:,} rows"
-    gaps = _gaps(text.isna())
+    how = f"{len(counts):,} values in {n:,} rows"
+    how = ("all different" if len(counts) == n else how) + _gaps(text.isna())
     sample = present.iloc[:: max(n // 1000, 1)]
     if sample.str.len().mean() > LONG_TEXT or (
         sample.str.count(r"\s+").mean() + 1 > MANY_WORDS
     ):
-        return Outcome(
-            "dropped",
-            f"free text, {how}{gaps}; skim.embedding.TextEmbedder turns it into "
-            "features",
-        )
-    return Outcome("identifier", f"{how}{gaps}")
+        advice = "skim.embedding.TextEmbedder turns it into features"
+        return Outcome("dropped", f"free text, {how}; {advice}")
+    return Outcome("identifier", how)
 
 
 def _identifier(numbers, name):
@@ -209,37 +206,35 @@ def _is_id_name(name):
     return any(word.lower() in ID_WORDS for word in words)
 
 
-def _number(column, what, found=None):
-    form = found.form if found else PLAIN
-    values = found.parsed if found else to_numbers(column)
-    finite = np.isfinite(values)
+def _number(column, found):
+    finite = np.isfinite(found.parsed)
     if not finite.any():
-        return Outcome("dropped", "no finite values", constant="")
-    if values[finite].min() == values[finite].max():
+        return Outcome("dropped", "no finite values")
+    if found.parsed[finite].min() == found.parsed[finite].max():
         return decide_category(column)
-    n_infinite = int(np.isinf(values).sum())
-    notes = f"; {n_infinite:,} infinite" if n_infinite else ""
-    notes += _obstacles(found) + _gaps(is_missing(column))
-    return Outcome("number", what + notes, form)
+    n_infinite = int(np.isinf(found.parsed).sum())
+    infinite = f"; {n_infinite:,} infinite" if n_infinite else ""
+    reason = f"{found.what}{infinite}{_notes(column, found)}"
+    return Outcome("number", reason, found.form)
 
 
-def _date(column, form, what, found=None):
-    days = found.parsed if found else to_days(column, form)
-    if np.isnan(days).all():
+def _date(column, found):
+    if np.isnan(found.parsed).all():
         return NO_VALUES
-    parts = varying_parts(days)
+    parts = varying_parts(found.parsed)
     if not parts:
         return decide_category(column)
-    notes = _obstacles(found) + _gaps(is_missing(column))
-    reason = f"{what}: {', '.join(parts)}{notes}"
-    return Outcome("date", reason, form, warning=found.warning if found else "")
+    reason = f"{found.what}: {', '.join(parts)}{_notes(column, found)}"
+    return Outcome("date", reason, found.form, warning=found.warning)
 
 
-def _obstacles(found):
-    """Return a note on values that are not what the others are."""
-    if not found or not found.n_obstacles:
-        return ""
-    return f"; {found.n_obstacles:,} unreadable, such as {found.obstacle!r}"
+def _notes(column, found):
+    """Return notes on values that are not what the others are, and on gaps."""
+    notes = _gaps(is_missing(column))
+    if found.n_obstacles:
+        example = f"such as {found.obstacle!r}"
+        return f"; {found.n_obstacles:,} unreadable, {example}{notes}"
+    return notes
 
 
 def _gaps(missing):

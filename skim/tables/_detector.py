@@ -35,7 +35,8 @@ class TableDetector(ThresholdMixin, BaseEstimator):
     of how rare it would be among ordinary rows:
 
     - **cells**: each value against its column. Numbers and dates are compared with
-      each of the two tails of their column, levels by how rare they are; misspellings
+      each of the two tails of their column, and numbers with those that have the same
+      level of another column, levels by how rare they are; misspellings
       of a frequent level, signs that no other number has, cells that cannot be read,
       and dates in an impossible order are stranger than what is merely rare.
     - **neighbours**: each row against the rows most like it.
@@ -294,7 +295,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             is written), "expected" and "surprise". The kinds are "high", "low",
             "sign", "code" (of a missing value), "unreadable", "misspelling", "rare",
             "missing", "order" (of dates), "conflict" (with another column),
-            "context" (unlike similar rows), and
+            "context" (unlike similar rows, or rows with the same level), and
             "combination", whose "column" and "value" name several.
         """
         check_is_fitted(self)

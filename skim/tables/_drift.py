@@ -20,13 +20,8 @@ ALPHA = 0.01  # probability of a false alarm, over all columns of a table
 class ColumnSummary(Stored):
     """What a column of the training data looked like.
 
-    Attributes
-    ----------
-    n_rows, n_missing : int
-    values : ndarray of shape (n_values,)
-        A sorted sample of a column of numbers; empty for levels.
-    levels : dict of str to int
-        How many rows have each level; empty for numbers.
+    `values` is a sorted sample of numbers, and `levels` has the number of rows of each
+    level; what a column does not have is empty.
     """
 
     n_rows: int
@@ -36,31 +31,24 @@ class ColumnSummary(Stored):
 
 
 def summarise(encoder, table, by=None):
-    """Summarise the columns of a table that can be compared with later ones.
+    """Summarise the columns that can be compared with later ones, by their names.
 
-    These are numbers and levels; dates are expected to move.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Fitted.
-    table : DataFrame
-    by : str, default=None
-        A column of groups.
-
-    Returns
-    -------
-    summaries : dict of str to ColumnSummary
+    These are numbers, levels, constants, and `by`, a column of groups; dates are
+    expected to move.
     """
     parsed, summaries = encoder.parse(table), {}
-    treated = {d.column: d.treatment for d in encoder.decisions_} | {by: "group"}
+    treated = {
+        d.column: "constant" if d.reason.startswith("constant: ") else d.treatment
+        for d in encoder.decisions_
+    }
+    treated[by] = "group"
     for name in table.columns:
         kind, n_missing = treated.get(name), int(is_missing(table[name]).sum())
         values, levels = np.empty(0), {}
         if kind == "number":
             values = to_numbers(parsed[name])
             values = np.sort(_sample(values[np.isfinite(values)]))
-        elif kind in ("frequency", "group"):
+        elif kind in ("frequency", "constant", "group"):
             levels = to_text(table[name]).value_counts().to_dict()
         if len(values) or 0 < len(levels) <= MAX_LEVELS or kind == "group":
             found = ColumnSummary(len(table), n_missing, values, levels)
@@ -69,23 +57,14 @@ def summarise(encoder, table, by=None):
 
 
 def compare(before, after, describe):
-    """Say which columns differ from the training data.
+    """Say which columns differ from the training data, the clearest difference first.
 
     Numbers are compared by the two-sample Kolmogorov-Smirnov test, levels and shares
     of missing cells by the chi-square test, with a Bonferroni correction.
-
-    Parameters
-    ----------
-    before, after : dict of str to ColumnSummary
-        Of the training data and of the new table.
-    describe : callable
-        Returns a number as text, given the column and the number.
-
-    Returns
-    -------
-    differences : list of str
-        A phrase for each difference, the least likely one to arise by chance first.
+    `describe` returns a number as text, given the column and the number.
     """
+    from scipy.stats import ks_2samp
+
     found = []
     for name in before.keys() & after.keys():
         old, new = before[name], after[name]
@@ -93,33 +72,25 @@ def compare(before, after, describe):
         usual, share = (f"{s.n_missing / s.n_rows:.1%}" for s in (old, new))
         found.append((_chi_square(*gaps), f"{name} is missing in {share} ({usual})"))
         if len(old.values) and len(new.values):
-            ranges = [
+            usual, ends = (
                 " to ".join(
-                    describe(name, q) for q in np.quantile(s.values, [0.05, 0.95])
+                    describe(name, q) for q in np.quantile(values, [0.05, 0.95])
                 )
-                for s in (new, old)
-            ]
-            phrase = f"nine of ten values of {name} are {ranges[0]} ({ranges[1]})"
-            found.append((_kolmogorov_smirnov(old.values, new.values), phrase))
+                for values in (old.values, new.values)
+            )
+            p = ks_2samp(old.values, new.values, method="asymp").pvalue
+            found.append((p, f"nine of ten values of {name} are {ends} ({usual})"))
         elif old.levels and new.levels:
-            found.append(_compare_levels(name, old.levels, new.levels))
+            levels = list(new.levels | old.levels)
+            counts = np.array(
+                [[s.levels.get(level, 0) for level in levels] for s in (old, new)]
+            )
+            usual, share = counts / counts.sum(axis=1, keepdims=True)
+            j = np.abs(share - usual).argmax()
+            phrase = f"{name} is {levels[j]} in {share[j]:.1%} ({usual[j]:.1%})"
+            found.append((_chi_square(*counts), phrase))
     found.sort()
     return [phrase for p, phrase in found if p * len(found) < ALPHA]
-
-
-def _compare_levels(name, old, new):
-    levels = list(old | new)
-    counts = np.array([[own.get(level, 0) for level in levels] for own in (old, new)])
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    j = np.abs(shares[1] - shares[0]).argmax()
-    phrase = f"{name} is {levels[j]} in {shares[1, j]:.1%} ({shares[0, j]:.1%})"
-    return _chi_square(*counts), phrase
-
-
-def _kolmogorov_smirnov(old, new):
-    from scipy.stats import ks_2samp
-
-    return ks_2samp(old, new, method="asymp").pvalue
 
 
 def _chi_square(old, new):

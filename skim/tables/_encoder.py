@@ -20,9 +20,13 @@ from sklearn.utils.validation import (
 )
 
 from skim._utils import Versioned, import_pandas, unmasked
-from skim.tables._columns import DateEncoder, FrequencyEncoder, NumberEncoder
+from skim.tables._columns import (
+    DateEncoder,
+    FrequencyEncoder,
+    NumberEncoder,
+)
 from skim.tables._decide import ColumnDecision, Outcome, decide, decide_category
-from skim.tables._text import to_text, unique_names
+from skim.tables._text import unique_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,30 +46,23 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
 
     - No values, or a single value: dropped.
     - Booleans, numbers, durations, and text with numbers in at least 90% of the rows:
-      a number. Decimal commas, thousands separators, percent signs, currencies,
-      units, multiples such as "5K", and negative numbers in parentheses are
-      understood. Units are converted if a column has several that measure the same.
-      An infinite number becomes one far beyond all others. Text that is not numeric
-      counts as missing; the reason of the decision gives an example.
+      a number. Decimal commas, thousands separators, percent signs, currencies, units
+      and negative numbers in parentheses are understood. Units are converted if a
+      column has several that measure the same. An infinite number becomes one far
+      beyond all others, and other text counts as missing.
     - Consecutive integers without repetition, and columns with "id", "uuid" or "guid"
       in their name whose values hardly ever repeat: an identifier, which is not a
       feature. Integers with such a name whose values do repeat are categories.
     - Dates, and text with dates in at least 90% of the rows: the day, the weekday and
-      the hour, unless constant.
+      the hour, unless constant. A day after the last one of `fit` counts as the last
+      one, unless it is further away than the training period is long.
     - Text most of whose rows have a value that occurs only once, or at most
       :math:`\log_{10} n` times in `n` rows: an identifier, or, if it is long, free
-      text, which is dropped. Rarity would mean nothing there.
-    - Other text: the logarithm of the frequency of each value. One feature per level
-      would distract a detector: rows of a smaller group would come out as more unusual
-      than a row with an absurd number.
+      text, which is dropped.
+    - Other text: the logarithm of the frequency of each value, and less for new ones.
+      One feature per level would make smaller groups more unusual than absurd numbers.
 
     Missing values are NaN, which the detectors of skim treat as unknown.
-
-    Values that were not seen in `fit` look unusual to a detector: an unknown level
-    counts as rarer than all others. Dates get some leeway, because
-    new rows tend to be later than the training data: a day after the last one counts
-    as the last one, unless it is further away than the training period is long.
-    New values in columns that are no features are told by :meth:`unseen_values`.
 
     Read more in the :doc:`User Guide </command_line>`.
 
@@ -92,9 +89,6 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
 
     encoders_ : dict of int to object
         The fitted encoder of each column that is a feature, by position.
-
-    origins_ : ndarray of shape (n_features_out,)
-        The name of the column that each output feature comes from.
 
     n_features_in_ : int
         Number of columns seen during `fit`.
@@ -131,8 +125,8 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
     order | identifier | counts up
     country | frequency | 2 levels
     price | number | numbers in text with a decimal comma in €; 20.0% missing
-    >>> encoder.describe("price", 1.5), encoder.describe("country_frequency", -0.9)
-    ('€1,5', 'FR')
+    >>> encoder.describe("price", 1.5)
+    '€1,5'
     """
 
     _parameter_constraints: dict = {
@@ -142,7 +136,7 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
         "dates": [StrOptions({"auto", "day first", "month first"})],
     }
 
-    _stored = ("encoders_", "_places", "_features", "_constants")
+    _stored = ("encoders_", "decisions_")
 
     def __init__(
         self,
@@ -176,17 +170,15 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
         """
         self.__dict__.pop("encoders_", None)
         table = self._frame(X, reset=True)
-        names = [str(name) for name in self._names_in()]
-        outcomes = {}
-        for column in self.ids:
-            j = position_of(column, names, "ids")
-            outcomes[j] = Outcome("identifier", "as requested")
-        for column in self.drop:
-            j = position_of(column, names, "drop")
-            outcomes[j] = Outcome("dropped", "as requested")
+        names = self._names_in()
+        outcomes: dict[int, Outcome] = {}
         for column in self.categorical:
             j = position_of(column, names, "categorical")
-            outcomes.setdefault(j, decide_category(table[j]))
+            outcomes[j] = decide_category(table[j])
+        for parameter, treatment in (("ids", "identifier"), ("drop", "dropped")):
+            for column in getattr(self, parameter):
+                j = position_of(column, names, parameter)
+                outcomes[j] = Outcome(treatment, "as requested")
         for j, name in enumerate(names):
             if j not in outcomes:
                 outcomes[j] = decide(table[j], name, self.dates)
@@ -196,28 +188,16 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
             ColumnDecision(name, outcomes[j].treatment, outcomes[j].reason)
             for j, name in enumerate(names)
         ]
-        encoders: dict[int, Any] = {}
-        for treatment, encoder in ENCODERS.items():
-            for j, name in enumerate(names):
-                if outcomes[j].treatment == treatment:
-                    encoders[j] = encoder(name, outcomes[j].form, table[j])
+        encoders = {
+            j: encoder(outcomes[j].form, table[j])
+            for treatment, encoder in ENCODERS.items()
+            for j in range(len(names))
+            if outcomes[j].treatment == treatment
+        }
         if not encoders:
             why = "; ".join(f"{d.column}: {d.reason}" for d in self.decisions_[:5])
-            more = "; ..." if len(self.decisions_) > 5 else ""
-            raise ValueError(f"No column can be used as a feature ({why}{more}).")
-        self._constants = {
-            j: outcome.constant
-            for j, outcome in outcomes.items()
-            if outcome.constant is not None
-        }
-        # The position of the column of each feature, and its place in the column.
-        self._places = [
-            (j, k) for j, own in encoders.items() for k in range(len(own.suffixes))
-        ]
-        self.origins_ = np.array([names[j] for j, _ in self._places], dtype=object)
+            raise ValueError(f"No column can be used as a feature ({why}).")
         self.encoders_ = encoders
-        names_out = self.get_feature_names_out()
-        self._features = {name: place for place, name in enumerate(names_out)}
         return self
 
     def transform(
@@ -240,100 +220,34 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
         features = [own.transform(table[j]) for j, own in self.encoders_.items()]
         return np.concatenate(features, axis=1)
 
-    def describe(self, feature: str | int, value: float) -> str:
-        """Write a value of an output feature as the column would have it.
+    def describe(self, column: str | int, value: float) -> str:
+        """Write a number as a column of numbers would have it.
 
         Parameters
         ----------
-        feature : str or int
-            Name or position of an output feature.
+        column : str or int
+            Name or position of a column that is treated as a number.
 
         value : float
-            An encoded value, or one between them such as an expected value.
+            A number, such as an expected value.
 
         Returns
         -------
         text : str
-            A number with the decimals and the unit of the column, a date, a weekday,
-            a time, or a level; for a frequency, the most common level whose frequency
-            is nearest. "missing" for NaN.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from skim.tables import TableEncoder
-        >>> days = pd.date_range("2024-01-01", periods=5)
-        >>> encoder = TableEncoder().fit(pd.DataFrame({"paid": days}))
-        >>> encoder.describe("paid_day", 19725.2), encoder.describe("paid_weekday", 3)
-        ('2024-01-03', 'Thursday')
+            The number with the decimals and the unit of the column; "missing" for NaN.
         """
         check_is_fitted(self)
-        if isinstance(feature, str):
-            if feature not in self._features:
-                names = list(self._features)
-                known = ", ".join(names[:10]) + ", ..." * (len(names) > 10)
-                raise ValueError(
-                    f"Unknown feature {feature!r}; the features are {known}."
-                )
-            feature = self._features[feature]
-        if np.isnan(value):
-            return "missing"
-        j, k = self._places[int(feature)]
-        return self.encoders_[j].describe(k, float(value))
-
-    def unseen_values(self, X: ArrayLike | pd.DataFrame) -> pd.DataFrame:
-        """Find values that the scores cannot do justice to.
-
-        These are other values in columns that were constant or empty in `fit`, new
-        levels in columns with at most 20, and text that is not numeric, or not a
-        date, in columns of numbers or dates.
-
-        Parameters
-        ----------
-        X : DataFrame or array-like of shape (n_samples, n_columns)
-            A table with the columns seen during `fit`.
-
-        Returns
-        -------
-        unseen : DataFrame
-            With the columns "row" (the index, or number, of the row), "column" and
-            "value", in the order of the rows.
-        """
-        check_is_fitted(self)
-        table = self._frame(X, reset=False)
-        unseen = {}
-        for j, constant in self._constants.items():
-            text = to_text(table[j])
-            unseen[j] = (text.notna() & (text != constant)).to_numpy(bool)
-        for j, own in self.encoders_.items():
-            unseen[j] = own.unseen(table[j])
-        cells = [
-            (row, j, value)
-            for j, new in unseen.items()
-            if new is not None and new.any()
-            for row, value in zip(
-                np.flatnonzero(new), to_text(table.iloc[new, j]), strict=True
-            )
-        ]
-        rows, columns, values = zip(*sorted(cells), strict=True) if cells else [()] * 3
-        names = np.array([str(name) for name in self._names_in()], dtype=object)
-        pd = import_pandas("Tables need pandas: pip install 'skim-od[cli]'")
-        return pd.DataFrame(
-            {
-                "row": table.index[list(rows)],
-                "column": names[list(columns)],
-                "value": np.array(values, dtype=object),
-            }
-        )
+        own = self.encoders_.get(position_of(column, self._names_in(), "describe"))
+        if not isinstance(own, NumberEncoder):
+            raise ValueError(f"Column {column!r} is not treated as a number.")
+        return "missing" if np.isnan(value) else own.describe(float(value))
 
     def parse(self, X):
         """Return the table with numbers and dates in text parsed."""
         table = self._frame(X, reset=False)
         for j, own in self.encoders_.items():
-            parsed = own.parsed(table[j])
-            if parsed is not None:
-                table[j] = parsed
-        table.columns = [str(name) for name in self._names_in()]
+            table[j] = own.parsed(table[j])
+        table.columns = self._names_in()
         return table
 
     def get_feature_names_out(
@@ -355,13 +269,15 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         features = [
-            f"{names[j]}{self.encoders_[j].suffixes[k]}" for j, k in self._places
+            f"{names[j]}{suffix}"
+            for j, own in self.encoders_.items()
+            for suffix in own.suffixes
         ]
         return np.array(unique_names(features, "{}_{}"), dtype=object)
 
     def _names_in(self):
         default = [f"x{j}" for j in range(self.n_features_in_)]
-        return getattr(self, "feature_names_in_", default)
+        return list(map(str, getattr(self, "feature_names_in_", default)))
 
     def _frame(self, X, *, reset):
         """Return the table as a DataFrame with positions as column names."""

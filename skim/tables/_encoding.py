@@ -3,7 +3,7 @@
 import codecs
 import io
 
-from skim.tables._source import import_extra
+from skim.tables._source import HEAD, import_extra
 
 # What a table may be in if not in UTF-8. Unrestricted, the detector finds EBCDIC in
 # short Western texts.
@@ -15,30 +15,30 @@ SAMPLE = 2**16  # bytes given to the detector
 CONTROL = bytes({*range(32)}.difference(b"\t\n\r\f\x1a\x1b"))
 
 
-def encoding_of(source, wanted, notes):
-    """Return the wanted encoding or, if None, the one found; raise if it is wrong.
-
-    Only the beginning of the text is checked; `detect_encoding` finds the encoding
-    if UTF-8 turns out to be wrong later on.
-    """
-    head = source.head()
-    is_utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    codec = wanted or ("utf-16" if is_utf_16 else "utf-8-sig")
-    try:
-        io.TextIOWrapper(io.BytesIO(), codec)
-        text = codecs.getincrementaldecoder(codec)().decode(head)
-    except LookupError:
-        raise ValueError(f"Unknown encoding {wanted!r}.") from None
-    except UnicodeError:
-        if wanted is not None:
-            raise wrong_encoding(source, wanted) from None
-        return detect_encoding(source, notes)
-    if "\0" in text:
-        raise _not_text(source)
+def encoding_of(source, wanted, notes, *, whole=True):
+    """Return the wanted encoding, or the one found in the whole text or its head."""
+    with source.open() as file:
+        head = file.read(HEAD)
+        is_utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        codec = wanted or ("utf-16" if is_utf_16 else "utf-8-sig")
+        try:
+            io.TextIOWrapper(io.BytesIO(), codec)
+            decoder = codecs.getincrementaldecoder(codec)()
+            if "\0" in decoder.decode(head):
+                raise ValueError(f"{source.name} is not text.")
+            while whole and head:
+                head = file.read(HEAD)
+                decoder.decode(head, final=not head)
+        except LookupError:
+            raise ValueError(f"Unknown encoding {wanted!r}.") from None
+        except UnicodeError:
+            if wanted is not None:
+                raise wrong_encoding(source, wanted) from None
+            return _detect(source, notes)
     return codec
 
 
-def detect_encoding(source, notes):
+def _detect(source, notes):
     """Return the encoding of text that is not UTF-8, and add a note about it."""
     import_extra(
         "Text in an encoding other than UTF-8 needs charset-normalizer",
@@ -48,18 +48,15 @@ def detect_encoding(source, notes):
 
     sample = _sample(source)
     if len(sample.translate(None, CONTROL)) < 0.99 * len(sample):
-        raise _not_text(source)
+        raise ValueError(f"{source.name} is not text.")
     matches = from_bytes(sample, cp_isolation=CANDIDATES)
     best = matches.best()
     # A few accented letters do not tell one Windows code page from another, and the
     # detector then returns the first one in the alphabet.
-    tied = {
-        name
-        for match in matches
-        if best and (match.chaos, match.coherence) == (best.chaos, best.coherence)
-        for name in match.could_be_from_charset
-    }
-    name = "cp1252" if best is None or "cp1252" in tied else best.encoding
+    name = "cp1252" if best is None else best.encoding
+    for match in matches:
+        if best and (match.chaos, match.coherence) == (best.chaos, best.coherence):
+            name = "cp1252" if "cp1252" in match.could_be_from_charset else name
     try:
         sample.decode(name)
     except UnicodeDecodeError:  # five bytes are undefined in cp1252
@@ -97,7 +94,3 @@ def wrong_encoding(source, codec):
     """Return an error that says that text is in another encoding."""
     shown = codec.removesuffix("-sig").upper()
     return ValueError(f"{source.name} is not {shown} text; set encoding.")
-
-
-def _not_text(source):
-    return ValueError(f"{source.name} is not text.")

@@ -9,10 +9,7 @@ from skim.tables._source import import_extra
 
 
 def read_excel(source, notes, sheet, skip_rows):
-    """Read a sheet of a workbook into a DataFrame.
-
-    `sheet` is a name or a number counted from 1; None is the first sheet.
-    """
+    """Read a sheet, given by its name or number, of a workbook into a DataFrame."""
     import pandas as pd
 
     import_extra("Excel workbooks need openpyxl", "openpyxl")
@@ -24,8 +21,7 @@ def read_excel(source, notes, sheet, skip_rows):
     data = io.BytesIO(source.read())
     with zipfile.ZipFile(data) as archive:
         source.check_size(sum(member.file_size for member in archive.infolist()))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of styles and validations that are not read
+    with warnings.catch_warnings(action="ignore"):  # of styles that are not read
         try:
             workbook = pd.ExcelFile(data, engine="openpyxl")
         except Exception as error:  # files can be damaged in endless ways

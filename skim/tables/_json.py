@@ -2,7 +2,7 @@
 
 import json
 
-from skim.tables._encoding import detect_encoding, encoding_of, wrong_encoding
+from skim.tables._encoding import encoding_of
 
 
 def read_json(source, notes, encoding):
@@ -10,14 +10,16 @@ def read_json(source, notes, encoding):
     import pandas as pd
     import pyarrow as pa
 
-    document = _parsed(_text(source, notes, encoding), source.name)
-    if isinstance(document, dict) and not all(
-        isinstance(column, dict | list) for column in document.values()
-    ):
-        document = [document]
-    parts = document.values() if isinstance(document, dict) else document
-    kinds = {*map(type, parts)} if isinstance(document, dict | list) else {type(parts)}
-    if kinds not in (set(), {dict}, {list}):
+    text = source.read().decode(encoding_of(source, encoding, notes), "replace")
+    if not text.strip():
+        raise ValueError(f"{source.name} is empty.")
+    document = _parsed(text, source.name)
+    rows = document
+    if isinstance(document, dict):
+        rows = list(document.values())  # columns
+        if not all(isinstance(column, dict | list) for column in rows):
+            rows = document = [document]
+    if not isinstance(rows, list) or {*map(type, rows)} not in (set(), {dict}, {list}):
         raise ValueError(f"{source.name} has rows that are not JSON objects.")
     try:
         frame = pd.DataFrame(document, dtype=object)
@@ -42,20 +44,6 @@ def read_json(source, notes, encoding):
 
 def _as_text(value):
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _text(source, notes, encoding):
-    codec = encoding_of(source, encoding, notes)
-    data = source.read()
-    try:
-        text = data.decode(codec)
-    except UnicodeDecodeError:
-        if encoding is not None:
-            raise wrong_encoding(source, encoding) from None
-        text = data.decode(detect_encoding(source, notes), "replace")
-    if not text.strip():
-        raise ValueError(f"{source.name} is empty.")
-    return text
 
 
 def _parsed(text, name):

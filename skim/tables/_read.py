@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skim.tables._csv import CsvReader, clean_names
-from skim.tables._encoding import detect_encoding, wrong_encoding
 from skim.tables._excel import read_excel
 from skim.tables._json import read_json
 from skim.tables._source import find_sources, import_extra
@@ -81,9 +80,8 @@ def read_table(
 
     Notes
     -----
-    A table of more than 2 GB, once decompressed, is refused, and so is a line of text
-    of more than 2 MB, which mostly means that a quote is not closed. The environment
-    variable ``SKIM_MAX_GB`` sets another limit; a line may have a thousandth of it.
+    A table of more than 2 GB, once decompressed, is refused. The environment variable
+    ``SKIM_MAX_GB`` sets another limit.
 
     Examples
     --------
@@ -101,7 +99,7 @@ def read_table(
     import_extra("Reading tables needs pandas and pyarrow", "pandas", "pyarrow")
     if skip_rows < 0:
         raise ValueError(f"skip_rows must not be negative, but it is {skip_rows}.")
-    text = {
+    text: dict[str, Any] = {
         "encoding": encoding,
         "delimiter": delimiter,
         "skip_rows": skip_rows,
@@ -142,22 +140,12 @@ def _read(source, notes, text, sheet=None):
         if source.kind in ("xlsx", "xls"):
             return read_excel(source, notes, sheet, text["skip_rows"])
         if source.kind == "text":
-            return _named(_read_csv(source, notes, text))
+            return _named(CsvReader(source, notes, text).read())
         with source.open() as file:
-            stream = BufferReader(file.read()) if source.compression else file
+            stream = BufferReader(source.read()) if source.compression else file
             if source.kind == "feather":
                 return _named(feather.read_table(stream))
             return _named(open_parquet(source, stream).read())
-
-
-def _read_csv(source, notes, text):
-    try:
-        return CsvReader(source, notes, **text).read()
-    except UnicodeError:
-        if text["encoding"] is not None:
-            raise wrong_encoding(source, text["encoding"]) from None
-    codec = detect_encoding(source, notes)
-    return CsvReader(source, notes, **text | {"encoding": codec}).read()
 
 
 def _read_together(sources, notes, text):
@@ -167,9 +155,7 @@ def _read_together(sources, notes, text):
     found: list[str] = []
     tables: list = []
     for source in sources:
-        with source.explaining_damage():
-            kind = source.kind
-        if kind not in ("text", "parquet", "feather"):
+        if source.kind not in ("text", "parquet", "feather"):
             raise ValueError(
                 f"{source.name} is neither text nor Parquet; only those can be read "
                 "together."
@@ -178,10 +164,7 @@ def _read_together(sources, notes, text):
         names, wanted = tables[-1].column_names, tables[0].column_names
         check_same_columns(source.name, names, sources[0].name, wanted)
         source.check_size(sum(table.nbytes for table in tables))
-    found = list(dict.fromkeys(found))
-    notes += found[:MAX_NOTES]
-    if len(found) > MAX_NOTES:
-        notes.append(f"There are {len(found) - MAX_NOTES:,} more notes of this kind.")
+    notes += list(dict.fromkeys(found))[:MAX_NOTES]
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
@@ -195,7 +178,7 @@ def check_same_columns(file, names, first_file, wanted):
         "adds": [repr(name) for name in names if name not in wanted],
     }
     told = " and ".join(
-        f"{verb} {', '.join(some[:3])}{f' and {len(some) - 3} more' * (len(some) > 3)}"
+        f"{verb} {', '.join(some[:3])}{', …' * (len(some) > 3)}"
         for verb, some in faults.items()
         if some
     )
@@ -286,24 +269,9 @@ def _named(table):
 class BatchReader:
     """A table of any size in text or Parquet files, read in batches of rows.
 
-    The cells of text files are text.
-
-    Parameters
-    ----------
-    source : str or path-like
-        As in `read_table`.
-    notes : list of str
-        Receives sentences for the user.
-    **text
-        How to read text files, as in `read_table`.
-
-    Attributes
-    ----------
-    sources : list of Source
-    is_text : bool
-        Whether they are text files.
-    header : DataFrame
-        With the columns of the first file, but no rows.
+    The cells of text files are text, and `is_text` says whether the files are.
+    `source` and the options are those of `read_table`; `notes` receives sentences for
+    the user. `header` has the columns of the first file, but no rows.
     """
 
     def __init__(self, source, notes, **text):
@@ -331,18 +299,14 @@ class BatchReader:
 
     def _schema(self, source):
         if self.is_text:
-            return CsvReader(source, [], **self.text).schema
+            return CsvReader(source, [], self.text, whole=False).schema
         with source.open() as file:
             return open_parquet(source, file).schema_arrow
 
     def _batches(self, source):
         """Yield Arrow record batches of any length."""
         if source.kind == "text":
-            reader = CsvReader(source, self.notes, **self.text)
-            try:
-                yield from reader.batches()
-            except UnicodeError:
-                raise wrong_encoding(source, reader.codec) from None
+            yield from CsvReader(source, self.notes, self.text, whole=False).batches()
             return
         with source.open() as file:
             parquet = open_parquet(source, file)

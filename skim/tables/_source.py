@@ -48,17 +48,10 @@ def _open_zst(file):
 
 def _open_zip(file):
     with zipfile.ZipFile(file) as archive:
-        names = [
-            name
-            for name in archive.namelist()
-            if not name.endswith("/") and not name.startswith("__MACOSX/")
-        ]
+        names = [n for n in archive.namelist() if not re.search("/$|^__MACOSX/", n)]
         if len(names) != 1:
             raise zipfile.BadZipFile(f"it contains {len(names)} files")
-        try:
-            return archive.open(names[0])
-        except RuntimeError as error:  # encrypted, or compressed in a rare way
-            raise zipfile.BadZipFile(str(error)) from None
+        return archive.open(names[0])
 
 
 DECOMPRESSORS: dict[str, Any] = {
@@ -73,20 +66,8 @@ DECOMPRESSORS: dict[str, Any] = {
 class Source:
     """A table's bytes, which can be read several times.
 
-    Parameters
-    ----------
-    name : str
-        The name of the table in messages.
-    data : bytes, default=None
-        All that came through a pipe.
-    fs : fsspec.AbstractFileSystem, default=None
-    path : str, default=None
-        The path of a file in that file system.
-
-    Attributes
-    ----------
-    limit : float
-        Size from which on a table is too large to be read.
+    They are `data` that came through a pipe, or a file of an fsspec file system. A
+    table of more than `limit` bytes is too large to be read.
     """
 
     def __init__(self, name, data=None, fs=None, path=None):
@@ -114,14 +95,16 @@ class Source:
         """How the file is compressed, or None."""
         with self._raw() as file:
             found = _magic(file.read(16))
-            if found == "zip" and "[Content_Types].xml" in _names(file):
-                return None
+            if found == "zip":
+                names = zipfile.ZipFile(file).namelist()
+                return None if "[Content_Types].xml" in names else found
         return found if found in DECOMPRESSORS else None
 
     @cached_property
     def kind(self):
         """The format: "text", "json", "parquet", "feather", "xlsx" or "xls"."""
-        head = self.head()
+        with self.explaining_damage():
+            head = self.head()
         found = _magic(head)
         if found in ("parquet", "feather", "zip", "xls"):
             return "xlsx" if found == "zip" else found
@@ -137,12 +120,11 @@ class Source:
         return self.fs.open(self.path, "rb")
 
     def open(self):
-        """Open the decompressed bytes as a binary file that is not too large."""
+        """Open the decompressed bytes as a binary file."""
         if self.compression is None:
             self.check_size(self.state()[0])
             return self._raw()
-        file = DECOMPRESSORS[self.compression](self._raw())
-        return io.BufferedReader(_Counted(file, self.check_size))
+        return DECOMPRESSORS[self.compression](self._raw())
 
     def head(self):
         """Return the first bytes."""
@@ -150,9 +132,11 @@ class Source:
             return file.read(HEAD)
 
     def read(self):
-        """Return all bytes."""
+        """Return all bytes, if they are not too many."""
         with self.open() as file:
-            return file.read()
+            data = file.read(int(self.limit) + 1)
+        self.check_size(len(data))
+        return data
 
     def check_size(self, size):
         """Raise if a table of so many bytes is too large."""
@@ -171,7 +155,7 @@ class Source:
         damage = EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, OSError
         try:
             yield
-        except (*damage, pa.ArrowException) as error:
+        except (*damage, pa.ArrowException, RuntimeError) as error:
             # Errors of decompressors carry no errno, unlike those of a disk.
             if getattr(error, "errno", None) is not None:
                 raise
@@ -182,28 +166,6 @@ class Source:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         reason = reason.split(". ")[0].rstrip(".")
         return ValueError(f"{self.name} cannot be read: {reason}.")
-
-
-class _Counted(io.RawIOBase):
-    """A stream that checks how many bytes came out of it."""
-
-    def __init__(self, file, check):
-        self.file = file
-        self.check = check
-        self.n_bytes = 0
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        n = self.file.readinto(buffer)
-        self.n_bytes += n
-        self.check(self.n_bytes)
-        return n
-
-    def close(self):
-        self.file.close()
-        super().close()
 
 
 def import_extra(need, *modules):
@@ -226,14 +188,6 @@ def max_bytes():
 
 def _magic(data):
     return next((kind for start, kind in MAGIC.items() if data.startswith(start)), None)
-
-
-def _names(file):
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return archive.namelist()
-    except zipfile.BadZipFile:
-        return []
 
 
 def find_sources(source):
@@ -267,25 +221,25 @@ def find_sources(source):
 
 def _of_folder(fs, folder, name):
     """Return the text files, or the Arrow files, of a folder."""
-    kinds: dict = {}
-    for path in sorted(filter(fs.isfile, fs.ls(folder, detail=False))):
-        *_, base = path.split("/")
-        suffix = _suffix(base)
-        hidden = base.startswith((".", "_"))  # also what Spark writes beside
-        if suffix in (*TEXT, *ARROW) and not hidden:
-            kinds.setdefault(suffix, []).append(path)
+    paths = [
+        path
+        for path in sorted(filter(fs.isfile, fs.ls(folder, detail=False)))
+        # Spark writes hidden files beside its own.
+        if _suffix(path) in (*TEXT, *ARROW) and Path(path).name[0] not in "._"
+    ]
     pattern = f"{str(name).rstrip('/')}/"
-    if not kinds:
+    if not paths:
         raise FileNotFoundError(
             f"{name} is a directory without CSV or Parquet files; for those in its "
             f"subdirectories, use a pattern such as '{pattern}**/*.csv'."
         )
+    kinds = sorted(set(map(_suffix, paths)))
     if len(kinds) > 1:
         raise ValueError(
             f"{name} has files of several formats ({', '.join(kinds)}); use a pattern "
-            f"such as '{pattern}*{next(iter(kinds))}'."
+            f"such as '{pattern}*{kinds[0]}'."
         )
-    return next(iter(kinds.values()))
+    return paths
 
 
 def _suffix(name):

@@ -31,6 +31,7 @@ CLEAN_WEIGHTS = 0.0, 6.0, 1.0
 LINEAR = 5.0  # surprise of one of these up to which it counts in full
 ERROR = 5.0  # weight of the cell that looks most like an error
 EXTREME = 0.5  # of the most extreme or rarest cell, where it does not
+CONTEXT = 1.0  # of the most extreme one beside those with the same level
 IS_TAIL = np.isin(KINDS, ("high", "low", "context"))  # by kind
 IS_ERROR = np.isin(
     KINDS, ("sign", "code", "unreadable", "misspelling", "order", "conflict")
@@ -277,7 +278,9 @@ class TableModel(Stored):
         """
         extreme = np.log(self.n_rows * len(self.names))
         usual = np.where(IS_TAIL, extreme, self.usual)[judged.kinds]
-        weight = np.where(IS_ERROR, ERROR, EXTREME)[judged.kinds]
+        weights = np.where(IS_ERROR, ERROR, EXTREME)
+        weights[KIND["context"]] = CONTEXT
+        weight = weights[judged.kinds]
         return weight * np.maximum(judged.cells - usual, 0)
 
     def has_error(self, judged):

@@ -1,6 +1,5 @@
-"""Parsing text: numbers, durations, dates and missing values."""
+"""Parsing text: numbers, dates and missing values."""
 
-import datetime
 import re
 from collections import Counter
 from typing import NamedTuple
@@ -18,22 +17,9 @@ SAMPLE = 1000  # values to try before parsing all of them
 class Found(NamedTuple):
     """What the values of a text column were found to be.
 
-    Attributes
-    ----------
-    form : dict or None
-        How to parse them, None if too few can be parsed.
-    share : float
-        The share of values that can be parsed.
-    what : str
-        What they are, for people.
-    obstacle : str
-        A value that cannot be parsed, if there is one.
-    n_obstacles : int
-        Number of values that cannot be parsed.
-    warning : str
-        What had to be guessed, if anything.
-    parsed : ndarray or None
-        The numbers, or the days since 1970, with NaN for anything else.
+    `form` says how to parse them, None if fewer than `ENOUGH` can be parsed. `what` is
+    for people, `obstacle` one of the `n_obstacles` values that cannot be parsed, and
+    `parsed` the numbers, or the days since 1970, with NaN for anything else.
     """
 
     form: dict | None
@@ -118,14 +104,10 @@ CURRENCIES = (
     "SEK SGD THB TRY USD ZAR"
 )
 MONEY = rf"[A-Z]{{0,2}}[€$£¥₹₽₩₺]|{CURRENCIES.replace(' ', '|')}|Rs\.?|kr\.?|zł"
-MULTIPLES = {"k": 1e3, "K": 1e3, "thousand": 1e3, "M": 1e6, "mn": 1e6, "mio": 1e6} | {
-    "million": 1e6, "B": 1e9, "bn": 1e9, "billion": 1e9,
-}  # fmt: skip
 NUMBER = {
     decimal: re.compile(
         rf"(?P<open>\()?(?P<sign>[+\-−]?)\s*(?P<money>{MONEY})?\s*(?P<open2>\()?"
         rf"(?P<sign2>[+\-−]?)(?P<digits>{digits})\s*"
-        rf"(?:(?P<multiple>{'|'.join(MULTIPLES)})(?![^\W\d_]|[²³/]))?\s*"
         r"(?P<unit>[^\d\s.,()+\-:;<>=_#*'’\"&?!\\/|][^\d(),:;]{0,14})?"
         r"(?(open)\)|)(?(open2)\)|)"
     )
@@ -141,38 +123,30 @@ UNITS = (
     {"ml": 1e-3, "cl": 1e-2, "dl": 1e-1, "l": 1.0},
     {"ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0}
     | {"h": 3600.0, "d": 86_400.0, "week": 604_800.0},
-    {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12},
-    {"w": 1.0, "kw": 1e3},
 )
-DURATIONS = UNITS[3]
 ALIASES = {
     "s": ("sec", "secs", "second", "seconds"),
     "min": ("mins", "minute", "minutes"),
     "h": ("hr", "hrs", "hour", "hours"),
     "d": ("day", "days"),
-    "week": ("w", "wk", "wks", "weeks"),
+    "week": ("weeks",),
     "lb": ("lbs", "pound", "pounds"),
-    "kg": ("kgs", "kilo", "kilos"),
-    "l": ("liter", "liters", "litre", "litres"),
+    "kg": ("kgs",),
     "in": ("inch", "inches"),
     "ft": ("foot", "feet"),
     "mi": ("mile", "miles"),
     "$": ("usd", "us$"),
     "€": ("eur", "euro", "euros"),
     "£": ("gbp",),
-    "¥": ("jpy",),
-    "₹": ("inr", "rs"),
 }
 MEANING = {alias: unit for unit, aliases in ALIASES.items() for alias in aliases}
 ORDINALS = ("st", "nd", "rd", "th")
-WORDS = {"true": 1.0, "false": 0.0, "inf": np.inf, "-inf": -np.inf} | {
-    "infinity": np.inf, "-infinity": -np.inf,
-}  # fmt: skip
+BOOLEANS = {"true": 1.0, "false": 0.0}
 PLAIN = {"decimal": ".", "factors": {"": 1.0}, "template": "{}"}
 
 
 def find_numbers(text):
-    """Return what numbers, durations included, were found in text."""
+    """Return what numbers were found in text."""
     values = _sample(text.dropna()).tolist()
     if any(CODE.fullmatch(value) for value in values):
         return NOTHING
@@ -181,14 +155,8 @@ def find_numbers(text):
         for decimal, pattern in NUMBER.items()
     }
     decimal = max(n_read, key=lambda decimal: n_read[decimal])
-    n_durations = 0
-    if not _are_times_of_day(values):
-        n_durations = sum(np.isfinite(_duration(value)) for value in values)
-    if max(n_read[decimal], n_durations) < MOST * len(values):
+    if n_read[decimal] < MOST * len(values):
         return NOTHING
-    if n_durations > n_read[decimal]:
-        what = "durations in text, in seconds"
-        return _finding(text, parse_numbers(text, DURATION), DURATION, what)
     return _find_units(text, decimal)
 
 
@@ -199,8 +167,6 @@ def _find_units(text, decimal):
     what = "numbers in text" + " with a decimal comma" * (decimal == ",")
     numbers = _plain_numbers(text, decimal)
     lost = np.isnan(numbers) & text.notna().to_numpy(bool)
-    if not lost.any():
-        return Found(form, 1.0, what, parsed=numbers)
     codes, values = pd.factorize(text[lost])
     values = [str(value) for value in values]
     read = [_number(value, decimal) for value in values]
@@ -235,20 +201,13 @@ def _converted(read, factors):
 def _are_codes(values):
     """Whether single letters are no units, but part of codes such as 12A and 14B."""
     letters = {value[-1] for value in values if re.fullmatch(r"\d+[A-Z]", value)}
-    return len(letters) > 1 and not letters <= set(MULTIPLES)
+    return len(letters) > 1
 
 
 def _factors(units, main):
     """Return the factors that convert units to the main one, as far as they can be."""
-    covered = {
-        k: sum(count for unit, count in units.items() if unit in family)
-        for k, family in enumerate(UNITS)
-        if main in family
-    }
-    most = [k for k in covered if covered[k] == max(covered.values())]
-    if len(most) != 1:
-        return {main: 1.0}
-    family = UNITS[most[0]]
+    families = [family for family in UNITS if main in family] or [{main: 1.0}]
+    family = max(families, key=lambda family: sum(units[unit] for unit in family))
     return {unit: size / family[main] for unit, size in family.items()}
 
 
@@ -258,13 +217,10 @@ def _template(values, read, main):
     for value, (_, unit) in zip(values[:SAMPLE], read, strict=False):
         if unit == main:
             start, end = re.split(r"[\d.,].*[\d.,]|\d", value, maxsplit=1)
-            start, end = start.strip("(+-−"), end.strip(")")
-            multiple = next((m for m in MULTIPLES if end.strip().startswith(m)), "")
-            if multiple and _unit(end.strip()) != main:
-                end = end.lstrip().removeprefix(multiple)
-            templates[start + "{}" + end] += 1
-    best = max(templates.values(), default=0)
-    return max((t for t in templates if templates[t] == best), default="{}")
+            templates[start.strip("(+-−") + "{}" + end.strip(")")] += 1
+    return max(
+        templates or ["{}"], key=lambda template: (templates[template], template)
+    )
 
 
 def _finding(text, parsed, form, what):
@@ -275,44 +231,30 @@ def _finding(text, parsed, form, what):
     if not n_lost:
         return Found(form, 1.0, what, parsed=parsed)
     share = 1.0 - n_lost / int(present.sum())
-    # The rows may come in any order.
-    counts = text[lost].value_counts()
-    example = str(min(counts.index[counts == counts.iloc[0]]))
-    if share < ENOUGH:
-        return Found(None, share, what, example, n_lost)
-    return Found(form, share, what, example, n_lost, parsed=parsed)
+    example = str(text[lost].mode()[0])
+    own = form if share >= ENOUGH else None
+    return Found(own, share, what, example, n_lost, parsed=parsed)
 
 
 def parse_numbers(text, form):
     """Return the numbers in text as an array, NaN for anything else."""
-    if form.get("is_duration"):
-        return on_unique(text, lambda values: [_duration(value) for value in values])
     decimal, factors = form["decimal"], form["factors"]
-    numbers = np.full(len(text), np.nan)
-    if len(factors) == 1:
-        numbers = _plain_numbers(text, decimal)
+    numbers = _plain_numbers(text, decimal if "" in factors else None)
     lost = np.isnan(numbers) & text.notna().to_numpy(bool)
-    if lost.any():
-        numbers[lost] = on_unique(
-            text[lost],
-            lambda values: _converted([_number(v, decimal) for v in values], factors),
-        )
+    numbers[lost] = on_unique(
+        text[lost],
+        lambda values: _converted([_number(v, decimal) for v in values], factors),
+    )
     return numbers
 
 
 def _plain_numbers(text, decimal):
-    """Return numbers without units as an array, NaN for anything else."""
+    """Return the numbers that need no rules of ours, NaN for anything else."""
     import pandas as pd
 
-    if decimal == ".":
-        numbers = pd.to_numeric(text, errors="coerce")
-        if numbers.isna().equals(text.isna()):
-            return numbers.to_numpy(np.float64, na_value=np.nan, copy=True)
-    is_number = text.str.fullmatch(r"[+-]?" + UNSIGNED[decimal])
-    digits = text.where(is_number.fillna(False).astype(bool))
-    thousands = "." if decimal == "," else ","
-    digits = digits.str.replace(f"[{SPACE}{thousands}]", "", regex=True)
-    numbers = pd.to_numeric(digits.str.replace(",", "."), errors="coerce")
+    if decimal != ".":
+        return np.full(len(text), np.nan)
+    numbers = pd.to_numeric(text, errors="coerce")
     return numbers.to_numpy(np.float64, na_value=np.nan, copy=True)
 
 
@@ -320,15 +262,15 @@ def _number(value, decimal):
     """Return a number in text and its unit, NaN and None if there is no number."""
     match = NUMBER[decimal].fullmatch(value)
     if not match:
-        word = WORDS.get(value.lower())
-        return (np.nan, None) if word is None else (word, "")
+        number = BOOLEANS.get(value.lower(), np.nan)
+        return number, None if np.isnan(number) else ""
     parts = match.groupdict("")
     money, unit = parts["money"], parts["unit"].strip()
     if (money and unit) or unit in ORDINALS:
         return np.nan, None
     thousands = "." if decimal == "," else ","
     digits = re.sub(f"[{SPACE}{thousands}]", "", parts["digits"]).replace(",", ".")
-    number = float(digits) * MULTIPLES.get(parts["multiple"], 1.0)
+    number = float(digits)
     signs = (parts["sign"] + parts["sign2"]).replace("−", "-").count("-")
     if signs % 2 or parts["open"] or parts["open2"]:
         number = -number
@@ -343,99 +285,81 @@ def _unit(unit):
     return unit if known or len(unit) < 4 else unit.removesuffix("s")
 
 
-# Durations -------------------------------------------------------------------------
-
-DURATION = {"is_duration": True}
-CLOCK = re.compile(
-    r"(?P<sign>[+\-−]?)(?:(?P<days>\d+)\s*d(?:ays?)?,?\s+)?"
-    r"(?P<hours>\d+):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:[.,]\d+)?))?"
-)
-AMOUNT = r"(\d+(?:[.,]\d+)?)\s*([^\W\d_]+)\.?"
-AMOUNTS = re.compile(rf"{AMOUNT}(?:(?:,|\s|and)*{AMOUNT})*")
-
-
-def _duration(value):
-    """Return a duration in text in seconds, NaN if it is not one."""
-    match = CLOCK.fullmatch(value)
-    if match:
-        parts = match.groupdict("0")
-        seconds = float(parts["seconds"].replace(",", "."))
-        seconds += 60 * int(parts["minutes"]) + 3600 * int(parts["hours"])
-        seconds += 86400 * int(parts["days"])
-        return -seconds if parts["sign"] in ("-", "−") else seconds
-    if not AMOUNTS.fullmatch(value):
-        return np.nan
-    return sum(
-        float(amount.replace(",", ".")) * DURATIONS.get(_unit(unit), np.nan)
-        for amount, unit in re.findall(AMOUNT, value)
-    )
-
-
 # Dates -----------------------------------------------------------------------------
 
 ISO = "ISO8601"
 ISO_DATES = {"format": ISO, "order": "day first"}
-MONTHS = (
-    "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december",
-)  # fmt: skip
-WEEKDAY = re.compile(r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", re.IGNORECASE)
-WORD = re.compile(r"\d+|[^\W\d]+")
 TIME_OF_DAY = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:[.,]\d+)?))?"
     r"\s*(?P<half>[ap]\.?m\.?)?",
     re.IGNORECASE,
 )
-AT_END = re.compile(
-    rf"(?:T|,?\s+|,?\s+at\s+){TIME_OF_DAY.pattern}\s*(?P<zone>Z|[+-]\d\d:?\d\d)?$",
+AT_END = re.compile(rf"(?:T|,?\s+|,?\s+at\s+){TIME_OF_DAY.pattern}$", re.IGNORECASE)
+NUMERIC = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)(?!\w)")
+FIRSTS = {"day first": "%d{0}%m{0}", "month first": "%m{0}%d{0}"}
+FORMATS = ["%Y/%m/%d", "%Y.%m.%d"] + [
+    form.replace("%b", month)
+    for month in ("%b", "%B")
+    for form in ("%d %b %Y", "%b %d %Y", "%b %Y", "%d-%b-%Y", "%d %b %y", "%d-%b-%y")
+]
+DECORATION = re.compile(  # of dates in words: weekdays, ordinals and punctuation
+    r"^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*[.,]*\s+|,|(?<=\d)(?:st|nd|rd|th)\b|"
+    r"(?<=[a-z])\.",
     re.IGNORECASE,
 )
-NUMERIC = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)(?!\w)")
-YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?")
-TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
 
 
 def find_dates(text, order="auto"):
-    """Return what dates were found in text.
-
-    Parameters
-    ----------
-    text : Series of str
-    order : {"auto", "day first", "month first"}
-        How to read dates such as 3/4/2024.
-    """
+    """Return what dates were found in text, in which `order` is that of 3/4/2024."""
     present = text.dropna()
     sample = _sample(present)
-    values = sample.tolist()
-    if _are_times_of_day(values):
-        form = {"format": "", "order": "time of day"}
+    form = {"format": "", "order": "time of day"}
+    times = parse_dates(sample, form)
+    if np.isfinite(times).sum() >= max(ENOUGH * len(sample), 1):
         return _finding(text, parse_dates(text, form), form, "times in text")
     what, warning = "dates in text", ""
-    numeric = [value for value in values if NUMERIC.match(value)]
+    numeric = [match for value in sample if (match := NUMERIC.match(value))]
     if numeric:
         order, warning = _order(present, numeric, order)
         what += f", {order}"
-    if sum(np.isfinite(_date(value, order)) for value in values) < MOST * len(values):
+        if len(numeric) > len(sample) / 2:
+            written = Counter((m[2], "%Y" if m[4][2:] else "%y") for m in numeric)
+            (mark, year), _ = written.most_common(1)[0]
+            form["format"] = FIRSTS[order].format(mark) + year
+    form["order"] = order
+    if np.isfinite(parse_dates(sample, form)).sum() < MOST * len(sample):
         return NOTHING
-    form = {"format": _format(sample, order), "order": order}
     found = _finding(text, parse_dates(text, form), form, what)
     return found._replace(warning=warning)
 
 
 def parse_dates(text, form):
     """Return the dates in text as days since 1970, NaN for anything else."""
-    days = np.full(len(text), np.nan)
-    if form["format"]:
-        days = _parse_format(text, form["format"])
-    lost = np.isnan(days) & text.notna().to_numpy(bool)
-    if lost.any() and form["format"] not in (ISO, ""):
-        days[lost] = _parse_format(text[lost], ISO)
-        lost &= np.isnan(days)
-    if lost.any():
-        days[lost] = on_unique(
-            text[lost], lambda values: [_date(v, form["order"]) for v in values]
+    order = form["order"]
+    if order == "time of day":
+        return on_unique(
+            text, lambda values: [_time(TIME_OF_DAY.fullmatch(v)) for v in values]
         )
+    days = _parse_format(text, ISO)
+    lost = np.isnan(days) & text.notna().to_numpy(bool)
+    if lost.any():
+        days[lost] = on_unique(text[lost], lambda values: _parse_other(values, order))
     return days
+
+
+def _parse_other(values, order):
+    """Return dates that are not in ISO format as days since 1970."""
+    import pandas as pd
+
+    first = FIRSTS.get(order, FIRSTS["day first"])
+    numeric = [first.format(mark) + year for mark in "./-" for year in ("%Y", "%y")]
+    dates = pd.Series([DECORATION.sub("", AT_END.sub("", value)) for value in values])
+    days = np.full(len(values), np.nan)
+    for date_format in (*numeric, *FORMATS):
+        lost = np.isnan(days)
+        days[lost] = _parse_format(dates[lost], date_format)
+    times = map(AT_END.search, values)
+    return days + [_time(match) if match else 0.0 for match in times]
 
 
 def days_since_1970(dates):
@@ -455,109 +379,39 @@ def _parse_format(text, date_format):
     return days_since_1970(pd.to_datetime(text.astype(object), **options))
 
 
-def _are_times_of_day(values):
-    """Whether nearly all values are times of the day rather than durations.
-
-    A duration has a single-digit hour before minutes and seconds, or too many hours.
-    """
-    matches = [m for value in values if (m := TIME_OF_DAY.fullmatch(value))]
-    if len(matches) < ENOUGH * len(values) or not matches:
-        return False
-    if any(match["half"] for match in matches):
-        return True
-    return all(
-        int(match["hour"]) < 24 and (len(match["hour"]) == 2 or not match["second"])
-        for match in matches
-    )
-
-
 def _order(present, numeric, wanted):
     """Return the order of days and months, and a warning if it had to be guessed."""
     if wanted != "auto":
         return wanted, ""
-    counts: Counter[str] = Counter()  # of marks, and of what only one order can read
-    for start, count in present.str.slice(0, 10).value_counts().items():
-        if match := NUMERIC.match(start):
-            one, two = int(match[1]), int(match[3])
-            counts[match[2]] += count
-            counts["day first"] += count * (one > 12 >= two)
-            counts["month first"] += count * (two > 12 >= one)
-    mark = max("/.-", key=lambda mark: counts[mark])
+    mark = Counter(match[2] for match in numeric).most_common(1)[0][0]
     usual, other = "day first", "month first"
     if mark == "/":
         usual, other = other, usual
+    counts: Counter[str] = Counter()  # of what only one order can read
+    for start, count in present.str.slice(0, 10).value_counts().items():
+        if match := NUMERIC.match(start):
+            one, two = int(match[1]), int(match[3])
+            counts["day first"] += count * (one > 12 >= two)
+            counts["month first"] += count * (two > 12 >= one)
     if counts[usual] != counts[other]:
         return (usual if counts[usual] > counts[other] else other), ""
     if mark == ".":
         return usual, ""  # dots are not written between months and days
+    example = min(match.string for match in numeric)
     return usual, (
-        f"dates such as {min(numeric)!r} were read as {usual}; if that is wrong, set "
+        f"dates such as {example!r} were read as {usual}; if that is wrong, set "
         f"dates={other!r}"
     )
 
 
-def _format(sample, order):
-    """Return the format most dates have, empty if it is an unusual one."""
-    firsts = {"day first": "%d{0}%m{0}", "month first": "%m{0}%d{0}"}
-    starts = [firsts[order].format(mark) for mark in "./-"] if order in firsts else []
-    dates = [start + year for start in starts for year in ("%Y", "%y")]
-    formats = [ISO, *(date + time for date in [*dates, "%Y/%m/%d"] for time in TIMES)]
-    n_read = [np.isfinite(_parse_format(sample, form)).sum() for form in formats]
-    return formats[int(np.argmax(n_read))] if any(n_read) else ""
-
-
-def _date(value, order):
-    """Return a date in text as days since 1970, NaN if it is not one."""
-    if order == "time of day":
-        match = TIME_OF_DAY.fullmatch(value)
-        return np.nan if match is None else _time(match)
-    time = AT_END.search(value)
-    date = WEEKDAY.sub("", value[: time.start()] if time else value)
-    if match := NUMERIC.fullmatch(date):
-        day, month, year = match[1], match[3], match[4]
-        if order == "month first":
-            day, month = month, day
-    elif YEAR_FIRST.fullmatch(date):
-        year, month, day, *_ = *re.split("[-/.]", date), "1"
-    else:
-        words = [w for w in WORD.findall(date.lower()) if w not in ORDINALS]
-        day, month, year = _named_date(words)
-    if len(year) not in (2, 4):
-        return np.nan
-    century = 0 if len(year) == 4 else 1900 if int(year) >= 69 else 2000
-    try:
-        days = datetime.date(century + int(year), int(month), int(day))
-    except ValueError:
-        return np.nan
-    return days.toordinal() - 719_163 + (_time(time) if time else 0)
-
-
-def _named_date(words):
-    """Return the day, the month and the year, empty if these words are no date."""
-    numbers = [word for word in words if word.isdecimal()]
-    months = [
-        number
-        for number, month in enumerate(MONTHS, start=1)
-        if any(month.startswith(word) for word in words if len(word) >= 3)
-    ]
-    is_date = len(months) == 1 and len(words) == len(numbers) + 1
-    if is_date and len(numbers) == 2:
-        return numbers[0], months[0], numbers[1]
-    if is_date and len(numbers) == 1 and len(numbers[0]) == 4:
-        return "1", months[0], numbers[0]
-    return "", "", ""
-
-
 def _time(match):
     """Return the time of the day in days, NaN if there is no such time."""
+    if match is None:
+        return np.nan
     hour, half = int(match["hour"]), (match["half"] or "").lower()[:1]
     if hour > (12 if half else 23):
         return np.nan
     if half:
         hour = hour % 12 + 12 * (half == "p")
     seconds = float((match["second"] or "0").replace(",", "."))
-    seconds += 3600 * hour + 60 * int(match["minute"])
-    if zone := match.groupdict().get("zone"):
-        moment = datetime.datetime.strptime(f"1970 {zone.upper()}", "%Y %z")
-        seconds += moment.timestamp()
-    return seconds / 86_400
+    return (3600 * hour + 60 * int(match["minute"]) + seconds) / 86_400

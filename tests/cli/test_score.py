@@ -69,27 +69,6 @@ def test_missing_columns_are_named(folder, orders, tmp_path):
     assert os.listdir(tmp_path) == ["new.csv"]
 
 
-def test_values_that_training_did_not_have_are_noted(folder, orders, tmp_path):
-    path = tmp_path / "t.csv"
-    orders.assign(unit="kg").to_csv(path, index=False)
-    save = ["--save", tmp_path / "m.skops", "-o", tmp_path / "out.csv", "-q"]
-    assert run("detect", path, *save).exit_code == 0
-    new = orders.assign(unit="kg").astype({"price": object})
-    new.loc[4, ["unit", "price"]] = ["lb", "a lot"]
-    new.loc[[5, 6, 7, 8], "country"] = ["IT", "ES", "IT", "PL"]
-    new.to_csv(path, index=False)
-    result = run("score", path, "--model", tmp_path / "m.skops")
-    assert result.exit_code == 0, result.stderr
-    assert sorted(notes(result)) == [
-        "Note: Column 'country' has values that the training data did not have: "
-        "'IT' (row 6), 'ES' (row 7), 'PL' (row 9), in 4 rows.",
-        "Note: Column 'price' has text that cannot be read as a number and counts as "
-        "missing: 'a lot' (row 5).",
-        "Note: Column 'unit' has values that the training data did not have, which "
-        "have no influence: 'lb' (row 5).",
-    ]
-
-
 def test_a_table_that_differs_as_a_whole_is_noticed(folder, orders, tmp_path):
     new = orders.sample(frac=0.8, random_state=0)
     new.to_csv(tmp_path / "new.csv", index=False)

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skim.tables import ColumnDecision, TableEncoder
+from skim.tables import TableEncoder
+from skim.tables._drift import compare, summarise
 
 N = 200
 RNG = np.random.default_rng(0)
@@ -95,10 +96,7 @@ TREATMENTS = {
     "no finite numbers": ([np.inf, np.nan] * 100, "dropped"),
     "lists": ([[1], [2]] * 100, "dropped"),
     "free text": ([f"{i} " + "words and words " * 6 for i in range(N)], "dropped"),
-    "short words, many": (
-        ["a b c d e f g h i j " + str(i) for i in range(N)],
-        "dropped",
-    ),
+    "short words, many": ([f"a b c d e f g h i {i}" for i in range(N)], "dropped"),
 }
 
 
@@ -106,7 +104,6 @@ TREATMENTS = {
 def test_treatment_of_a_column(kind):
     values, treatment = TREATMENTS[kind]
     found = decision(values)
-    assert isinstance(found, ColumnDecision)
     assert found.treatment == treatment, found.reason
     assert found.reason
 
@@ -138,11 +135,11 @@ def test_parameters_override_the_rules():
 
 NUMBERS = {
     ",": {"1,5": 1.5, "1.234,5": 1234.5, "1 234,5": 1234.5, "1\u202f234,5": 1234.5}
-    | {"-3,25 €": -3.25, "12,5 %": 12.5, "EUR 1.234,50": 1234.5, "3,2M": 3.2e6},
+    | {"-3,25 €": -3.25, "12,5 %": 12.5, "EUR 1.234,50": 1234.5},
     ".": {"1,234": 1234, "1,234.5": 1234.5, "$3": 3, "1e3": 1000, ".5": 0.5}
-    | {"70.1 kg": 70.1, "USD 1,234.50": 1234.5, "€5": 5, "5K": 5000, "3.2M": 3.2e6}
+    | {"70.1 kg": 70.1, "USD 1,234.50": 1234.5, "€5": 5}
     | {"(41.91)": -41.91, "($1,041)": -1041, "−5": -5, "-$5": -5, "$-5": -5, "7%": 7}
-    | {"$1.2 bn": 1.2e9, "36.6 °C": 36.6, "90 km/h": 90, "12 mg/dl": 12, "40 m²": 40},
+    | {"36.6 °C": 36.6, "90 km/h": 90, "12 mg/dl": 12, "40 m²": 40},
 }
 
 
@@ -188,23 +185,6 @@ def test_what_keeps_a_column_from_being_numbers_or_dates_is_told(values, warning
         assert decision(values).treatment == "frequency"
 
 
-@pytest.mark.parametrize(
-    ("values", "seconds"),
-    [
-        (["1:23:45", "0:00:07", "30:00:00"], [5025, 7, 108_000]),
-        (["2h 30m", "45m", "1h"], [9000, 2700, 3600]),
-        (["1 day, 2:00:00", "3:00:00", "0:30:00"], [93_600, 10_800, 1800]),
-        (["1 hour 20 min", "90 sec", "2 hours and 5 minutes"], [4800, 90, 7500]),
-    ],
-)
-def test_durations_are_read_as_seconds(values, seconds):
-    encoder = TableEncoder().fit(pd.DataFrame({"c": values * 9}))
-    assert encoder.decisions_[0].reason == "durations in text, in seconds"
-    encoded = encoder.transform(pd.DataFrame({"c": values}))
-    np.testing.assert_allclose(encoded.ravel(), seconds)
-    assert encoder.describe("c", 5025.0) == "1:23:45"
-
-
 DATES = {
     "17-08-1984": "%d-%m-%Y",
     "17/8/84": "%d/%m/%y",
@@ -230,9 +210,7 @@ def test_dates_as_people_write_them(first):
         encoder = TableEncoder().fit(pd.DataFrame({"c": values}))
     assert encoder.decisions_[0].treatment == "date"
     days = encoder.transform(pd.DataFrame({"c": values}))[:, 0]
-    assert [encoder.describe("c_day", day) for day in days] == [
-        day.isoformat() for day in expected.date
-    ]
+    np.testing.assert_array_equal(days.astype("datetime64[D]"), expected)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +243,6 @@ def test_gaps_are_unknown_in_columns_of_every_kind():
     table.iloc[3:5] = None
     encoder = TableEncoder().set_output(transform="pandas")
     encoded = encoder.fit_transform(table)
-    assert not any("missing" in name for name in encoded.columns)
     assert encoded.iloc[3:5].isna().all(axis=None)
     assert encoded.drop(index=[3, 4]).notna().all(axis=None)
 
@@ -296,9 +273,8 @@ def test_an_infinite_number_is_far_from_all_others_and_not_a_gap():
     encoder = TableEncoder()
     encoded = encoder.fit_transform(table)
     assert encoder.decisions_[1].reason == "numbers; 1 infinite"
-    assert encoder.describe("a", encoded[7, 0]) == "inf"
-    assert encoder.describe("b", encoded[9, 1]) == "-inf"
     assert encoded[7, 0] > 50 * np.abs(encoded[:7]).max()
+    assert encoded[9, 1] < -50 * np.abs(encoded[:7]).max()
 
 
 def test_dates_become_day_weekday_and_hour():
@@ -308,6 +284,8 @@ def test_dates_become_day_weekday_and_hour():
     assert list(encoded["c_weekday"][:8]) == [0, 1, 2, 3, 4, 5, 6, 0]
     np.testing.assert_allclose(encoded["c_hour"][:3], [6.5, 7.5, 8.5])
     np.testing.assert_allclose(np.diff(encoded["c_day"]), 1)
+    texts = ["17.08.1984 10:00:36", "18.08.1984 11:30 PM", "19.08.1984 at 9:15"]
+    np.testing.assert_allclose(features(texts)["c_hour"], [10.01, 23.5, 9.25])
 
 
 def test_later_dates_count_as_the_last_day_unless_far_away():
@@ -330,45 +308,6 @@ def test_a_new_level_is_rarer_than_any_that_was_seen():
     encoder = TableEncoder().fit(table)
     new = encoder.transform(pd.DataFrame({"c": ["new"]}))[0, 0]
     assert new < encoder.transform(table).min()
-    assert encoder.describe("c_frequency", new) == "a new value"
-    values = [f"town {i % 30}" for i in range(900)] + ["twon 3"]
-    encoder = TableEncoder().fit(pd.DataFrame({"c": values}))
-    assert encoder.describe("c_frequency", np.log(1 / 901)) == "a rare value"
-    assert encoder.describe("c_frequency", np.log(30 / 901)) == "town 0"
-
-
-def test_unseen_values_are_listed():
-    n = 60
-    table = pd.DataFrame(
-        {
-            "currency": ["EUR"] * n,
-            "rate": [1.0] * n,
-            "empty": [None] * n,
-            "grade": ["a", "b", "c"] * 20,
-            "kind": ["x", "y", "y"] * 20,
-            "size": [f"{i / 4} kg" for i in range(n)],
-            "day": [f"2024-01-{i % 28 + 1:02d}" for i in range(n)],
-            "name": [f"Ann {i}." for i in range(n)],
-        }
-    )
-    categories = TableEncoder().fit(table)
-    assert categories.decisions_[0] == ("currency", "dropped", "constant: EUR")
-    assert not len(categories.unseen_values(table))
-    new = table.iloc[:4].copy()
-    new.index = list("pqrs")
-    new["rate"] = [1, 1, 2, None]
-    new.loc["p"] = ["USD", 1, "full", "d", "z", "3 apples", "soon", "Bob"]
-    unseen = categories.unseen_values(new)
-    assert list(unseen.columns) == ["row", "column", "value"]
-    assert unseen.to_numpy().tolist() == [
-        ["p", "currency", "USD"],
-        ["p", "empty", "full"],
-        ["p", "grade", "d"],
-        ["p", "kind", "z"],
-        ["p", "size", "3 apples"],
-        ["p", "day", "soon"],
-        ["r", "rate", "2"],
-    ]
 
 
 def test_values_are_described_as_the_column_has_them():
@@ -382,13 +321,12 @@ def test_values_are_described_as_the_column_has_them():
             "mass": [f"{v:.1f} kg" for v in rng.normal(70, 5, n)],
             "price": [f"€{v:.2f}".replace(".", ",") for v in rng.normal(0, 50, n)],
             "paid": rng.random(n) > 0.5,
-            "when": pd.date_range("2024-01-01", periods=n, freq="31h"),
-            "cut": ["Ideal"] * 40 + ["Premium"] * 30 + ["Good"] * 9 + ["Goood"],
+            "took": pd.to_timedelta(rng.integers(0, 9999, n), unit="s"),
             "colour": ["D", "E", "E", "F"] * 20,
         }
     )
     encoder = TableEncoder().fit(table)
-    for feature, value, text in [
+    for column, value, text in [
         ("year", 1983.7, "1984"),
         ("share", 0.2512, "0.25"),
         ("share", 0.5, "0.5"),
@@ -396,18 +334,15 @@ def test_values_are_described_as_the_column_has_them():
         ("mass", 70.123, "70.1 kg"),
         ("price", -3.499, "-€3,5"),
         ("paid", 0.8, "True"),
-        ("when_day", 19725.2, "2024-01-03"),
-        ("when_weekday", 3.2, "Thursday"),
-        ("when_hour", 14.5, "14:30"),
-        ("cut_frequency", np.log(0.5), "Ideal"),
-        ("cut_frequency", -0.9, "Premium"),
-        ("cut_frequency", np.log(1 / 80), "Goood"),
+        ("took", 5025.0, "1:23:45"),
         (0, 1983.7, "1984"),
         ("year", np.nan, "missing"),
     ]:
-        assert encoder.describe(feature, value) == text, feature
-    with pytest.raises(ValueError, match="Unknown feature 'x'; the features are year"):
+        assert encoder.describe(column, value) == text, column
+    with pytest.raises(ValueError, match="unknown column 'x'; the columns are year"):
         encoder.describe("x", 1.0)
+    with pytest.raises(ValueError, match="'colour' is not treated as a number"):
+        encoder.describe("colour", 1.0)
 
 
 def test_values_are_recognised_in_any_type():
@@ -428,9 +363,6 @@ def test_tables_of_every_kind_are_accepted_and_not_modified(orders):
     assert parsed["size"].dtype == float
     names = encoder.get_feature_names_out()
     assert len(set(names)) == len(names) == expected.shape[1]
-    for name, origin in zip(names, encoder.origins_, strict=True):
-        assert name.startswith(origin)
-    assert set(encoder.origins_) == set(orders.columns) - {"order"}
     other = TableEncoder().fit(orders.sample(frac=1, random_state=0))
     assert encoder.decisions_ == other.decisions_
     np.testing.assert_array_equal(other.transform(orders), expected)
@@ -448,9 +380,8 @@ def test_duplicate_feature_names_are_numbered():
     ]
 
 
-def test_skops_keeps_features_descriptions_and_constants(orders):
+def test_skops_keeps_features_and_descriptions(orders):
     skops_io = pytest.importorskip("skops.io")
-    orders["currency"] = "EUR"
     encoder = TableEncoder().fit(orders)
     file = skops_io.dumps(encoder)
     trusted = skops_io.get_untrusted_types(data=file)
@@ -458,8 +389,6 @@ def test_skops_keeps_features_descriptions_and_constants(orders):
     copy = skops_io.loads(file, trusted=trusted)
     np.testing.assert_array_equal(copy.transform(orders), encoder.transform(orders))
     assert copy.describe("price", 1.5) == encoder.describe("price", 1.5)
-    orders["currency"] = "USD"
-    assert len(copy.unseen_values(orders)) == N
     again = pickle.loads(pickle.dumps(encoder))
     np.testing.assert_array_equal(again.transform(orders), encoder.transform(orders))
 
@@ -493,7 +422,7 @@ CELLS = st.one_of(
     st.booleans(),
     st.text(max_size=6),
     st.sampled_from(["1,5", "2024-01-31", "31.12.2024", "?", "12:30", "007", "%", "€"]),
-    st.sampled_from(["5 kg", "3 g", "(3)", "5K", "1:23:45", "2h 5m", "3/4/24", "inf"]),
+    st.sampled_from(["5 kg", "3 g", "(3)", "1:23:45", "2h 5m", "3/4/24", "inf"]),
     st.sampled_from(["1 Jan 2000", "May 2000", "€5", "30/2/2024", "25:00", "-", "3d"]),
     st.datetimes(),
 )
@@ -513,8 +442,8 @@ def test_features_are_finite_or_nan_whatever_the_cells(old, new):
     for frame in (table, new_table):
         encoded = encoder.transform(frame)
         assert not np.isinf(encoded).any()
-        assert all(encoder.describe(0, value) for value in encoded[:, 0])
-        assert len(encoder.unseen_values(frame)) <= 2 * len(frame)
+        if encoder.decisions_[0].treatment == "number":
+            assert all(encoder.describe(0, value) for value in encoded[:, 0])
 
 
 def test_without_pandas_the_extra_is_named(monkeypatch):
@@ -523,14 +452,11 @@ def test_without_pandas_the_extra_is_named(monkeypatch):
         TableEncoder().fit([[1], [2]])
 
 
-def test_a_column_of_unreadable_numbers_is_refused():
-    train = pd.DataFrame({"price": np.arange(40) / 7, "size": np.arange(40) % 5})
-    encoder = TableEncoder().fit(train)
-    text = train.astype({"price": str})
-    np.testing.assert_allclose(encoder.transform(text), encoder.transform(train))
-    text["price"] = text["price"].str.replace(".", ",")
-    with pytest.raises(ValueError, match="values in column 'price' cannot be read"):
-        encoder.transform(text)
-    # A few may be just mistakes.
-    assert np.isnan(encoder.transform(text[1:5])[:, 0]).all()
-    assert len(encoder.unseen_values(text[1:5])) == 4
+def test_tables_differ_also_in_what_was_constant():
+    table = pd.DataFrame({"unit": ["kg"] * N, "x": RNG.normal(size=N)})
+    encoder = TableEncoder().fit(table)
+    before = summarise(encoder, table)
+    assert compare(before, before, encoder.describe) == []
+    after = summarise(encoder, table.assign(unit="lb"))
+    (difference,) = compare(before, after, encoder.describe)
+    assert difference == "unit is lb in 100.0% (0.0%)"

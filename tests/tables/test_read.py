@@ -14,10 +14,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from skim.tables import _read, read_table
+from skim.tables import _csv, _read, read_table
 from skim.tables._read import BatchReader, typed_frame
 
 CSV = b"name,size\none,1.5\ntwo,\n"
@@ -137,17 +135,14 @@ def test_all_formats_give_the_same_table(small, tmp_path, name, save):
 
 @pytest.mark.parametrize("compression", COMPRESS)
 @pytest.mark.parametrize("content", [CSV, json.dumps(RECORDS).encode()])
-def test_compressed_text(write, pipe, compression, content):
+def test_compressed_text(write, pipe, tmp_path, compression, content):
     data = COMPRESS[compression](content)
     assert_small(read_table(write(data, "t")))
     assert_small(read_table(pipe(data)))
-
-
-def test_an_archive_from_macos_has_one_table(write):
-    path = write(zipped(CSV), "t.zip")
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("__MACOSX/._t.csv", b"\0")
-    assert_small(read_table(path))
+    if compression == "zip":  # as from macOS
+        with zipfile.ZipFile(tmp_path / "t", "a") as archive:
+            archive.writestr("__MACOSX/._t.csv", b"\0")
+        assert_small(read_table(tmp_path / "t"))
 
 
 def test_formats_from_a_pipe(small, pipe):
@@ -253,29 +248,19 @@ def test_delimiters_are_detected(write, delimiter):
     assert read_table(write("full name\nAnn Lee\nBob\n")).shape == (2, 1)
 
 
-def test_duplicate_column_names_are_numbered(write):
-    table = read_table(write("a,a,b,a.1,a\n1,2,3,4,5\n"))
-    assert list(table.columns) == ["a", "a.2", "b", "a.1", "a.3"]
-    assert table.iloc[0].tolist() == [1, 2, 3, 4, 5]
-
-
-def test_a_file_without_a_header_loses_no_row(write):
-    table = read_table(write("1.5,2\n3,4\n5,6\n"))
-    assert list(table.columns) == ["x0", "x1"]
-    assert len(table) == 3
-
-
-def test_digits_that_are_not_numbers_stay_text(write):
-    table = read_table(write("zip,card,n\n01067,12345678901234567890,1\n10115,,2\n"))
-    assert table["zip"].tolist() == ["01067", "10115"]
-    assert table["card"][0] == "12345678901234567890"
-    assert table["n"].tolist() == [1, 2]
-
-
-def test_integers_with_missing_values_stay_integers(write):
-    table = read_table(write("a,b\n9007199254740993,1\n,2\n"))
-    assert table["a"][0] == 9007199254740993
-    assert pd.isna(table["a"][1])
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("1.5,2\n3,4\n5,6\n", {"x0": [1.5, 3, 5], "x1": [2, 4, 6]}),
+        ("a,a,b,a.1\n1,2,3,4\n", {"a": [1], "a.2": [2], "b": [3], "a.1": [4]}),
+        ("zip,n\n01067,1\n10115,2\n", {"zip": ["01067", "10115"], "n": [1, 2]}),
+        ("card\n12345678901234567890\n", {"card": ["12345678901234567890"]}),
+        ("n\n9007199254740993\n?\n", {"n": [9007199254740993, None]}),
+    ],
+)
+def test_columns_are_what_the_text_says(write, text, columns):
+    """No row, column or digit is lost."""
+    assert read_table(write(text)).to_dict("list") == columns
 
 
 @pytest.mark.parametrize("mark", ["?", "-", "NA", "n/a", "None", "", "nan", "\\N"])
@@ -306,15 +291,12 @@ def test_errors_name_the_option_that_reads_the_file(write, text, end):
         assert table.to_dict("list") == {"a": [1, 5], "b": [2, 6]}
 
 
-def test_skipped_lines_are_counted(write):
+def test_skipped_lines_count(write):
     table = read_table(write("a,b\n1,2\n3\n5,6\n7,8,9\n1,1\n"), skip_bad_lines=True)
     (note,) = table.attrs["notes"]
-    assert "Skipped 2 lines" in note
+    assert "fields: 2, such as '3'" in note
     with pytest.raises(ValueError, match=r"set skip_rows=1\."):
         read_table(write("title\na,b\n1,2\n3,4\n"), skip_bad_lines=True)
-
-
-def test_line_numbers_count_skipped_lines(write):
     path = write("title\n\na,b\n1,2\n3,4,5\n")
     with pytest.raises(ValueError, match="line 5: 3 fields, but line 3 has 2"):
         read_table(path, skip_rows=1)
@@ -349,26 +331,6 @@ def test_encodings_are_detected_and_noted(write, encoding, words, n_ascii):
     marked = read_table(write("\n".join(lines).encode("utf-16")))
     pd.testing.assert_frame_equal(marked, table)
     assert marked.attrs["notes"] == []
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    st.lists(
-        st.tuples(*2 * [st.text(st.characters(codec="utf-8"), max_size=5)]),
-        min_size=1,
-        max_size=8,
-    )
-)
-def test_quoted_text_is_read_back_or_refused(tmp_path_factory, rows):
-    path = tmp_path_factory.mktemp("quoted") / "t.csv"
-    cells = [["one", "two"], *rows]
-    lines = (",".join('"' + c.replace('"', '""') + '"' for c in row) for row in cells)
-    path.write_bytes("\n".join(lines).encode())
-    if "\0" in "".join(cell for row in rows for cell in row):
-        with pytest.raises(ValueError, match="not text"):
-            read_table(path, delimiter=",")
-    else:
-        assert read_table(path, delimiter=",").shape == (len(rows), 2)
 
 
 # Several files -------------------------------------------------------------------
@@ -412,12 +374,12 @@ def test_notes_about_many_files_are_few_and_not_repeated(write, tmp_path):
     for i in range(5):
         write(f"a,b\né,{'x' if i else 1}\n".encode("cp1252"), f"{i}.csv")
     notes = read_table(tmp_path).attrs["notes"]
-    assert len(notes) == 5
+    assert len(notes) == 4
     assert sum("cp1252" in note for note in notes) == 3
-    assert notes[-1].startswith("There are 2 more")
 
 
 def test_links_and_odd_names_are_read_and_damaged_parts_are_named(write, tmp_path):
+    assert_small(read_table(write(CSV, "t[1].csv")))
     write("a\n1\n", "part/one.xlsx.csv")
     write("a\n2\n", "two::2.csv")
     (tmp_path / "part" / "two.csv").symlink_to(tmp_path / "two::2.csv")
@@ -426,10 +388,6 @@ def test_links_and_odd_names_are_read_and_damaged_parts_are_named(write, tmp_pat
     (tmp_path / "part" / "two.csv.gz").write_bytes(gzip.compress(b"a\n3\n")[:-6])
     with pytest.raises(ValueError, match=r"two\.csv\.gz cannot be read"):
         read_table(tmp_path / "part" / "two*")
-
-
-def test_a_file_may_be_named_like_a_pattern(write):
-    assert_small(read_table(write(CSV, "t[1].csv")))
 
 
 # Faults --------------------------------------------------------------------------
@@ -475,6 +433,7 @@ FAULTS = {
     "damaged Excel": ("t.xlsx", BOOK[:-90], "cannot be read: "),
     "old Excel": ("t.xlsx", OLE, "is an old or protected Excel workbook"),
     "empty sheet": ("t.xlsx", workbook(s=[]), "Sheet 's' of .* is empty"),
+    "open quote": ("t.csv", b'a,b\n1,"' + b"x" * 2**22, "a line of more than 2 MB"),
     "Excel names": ("t.xlsx", workbook(s=[["a", "b"]]), "column names but no rows"),
 }
 
@@ -489,7 +448,6 @@ def test_errors_in_files_are_explained_in_one_sentence(write, fault):
 
 
 LIMITED = {
-    "cell.csv": (b"a,b\n1," + b"x" * 3000 + b"\n", "a line of more than 0.001 MB"),
     "wide.csv": (b"a,b\n" + b"1,2\n" * 300_000, "more than 0.001 GB of data"),
     "bomb.csv.gz": (gzip.compress(b"a,b\n" + b"1,2\n" * 300_000), "0.001 GB of data"),
     "bomb.json.xz": (lzma.compress(b"[" + b"1," * 600_000), "0.001 GB of data"),
@@ -524,7 +482,7 @@ def test_what_is_too_large_is_refused_unless_it_is_meant(write, monkeypatch, nam
 def test_batches_are_the_whole_table(write, monkeypatch, tmp_path):
     monkeypatch.setattr(_read, "BATCH_CELLS", 200)
     monkeypatch.setattr(_read, "MIN_BATCH", 2)
-    monkeypatch.setenv("SKIM_MAX_GB", "0.00003")  # lines of 30 characters
+    monkeypatch.setattr(_csv, "MAX_LINE", 30)
     lines = [f"{i};{i % 7},5;n{i}" for i in range(1000)]
     write("a;b;c\n" + "\n".join(lines), "d/1.csv")
     write(gzip.compress(b"b;a;c\n7;#REF!;\n"), "d/2.csv.gz")
