@@ -72,7 +72,7 @@ def runner(folder=None):
         start = time.process_time()
         scores = np.asarray(score(detector, table, seed, features))
         seconds = time.process_time() - start
-        right = 10 - int(np.isin(planted, np.argsort(scores)[:10]).sum())
+        right = 10 - int(np.isin(planted, np.argsort(-scores)[:10]).sum())
         return [(len(table), len(planted), recall(scores, planted), right, seconds)]
 
     return run

@@ -95,10 +95,10 @@ def with_gaps(name, seed, folder=None):
     is_gap = np.random.default_rng([seed, 0]).random(text.shape) < GAPS
     text = text.mask(is_gap, "")
     text, planted = plant(text, "mixed", seed, name, Columns.of(text))
-    scores = TableDetector(random_state=seed).fit(typed(text)).training_scores_
+    surprise = -TableDetector(random_state=seed).fit(typed(text)).training_scores_
     others = np.setdiff1d(np.arange(len(text)), planted)
     n_gaps = (text == "").sum(axis=1)
-    return recall(scores, planted), spearmanr(-scores[others], n_gaps[others])[0]
+    return recall(surprise, planted), spearmanr(surprise[others], n_gaps[others])[0]
 
 
 def changed(change, seed, folder=None):

@@ -293,6 +293,11 @@ class LevelCells(Stored):
         """The levels, the most frequent one first."""
         return list(self.codes)
 
+    @property
+    def is_constant(self):
+        """Whether the training data has no other level."""
+        return len(self.codes) == 1
+
     def meaning(self, level):
         """Return the level that a misspelling means, None if it is none."""
         if level in self.surprise:

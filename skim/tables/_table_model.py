@@ -140,6 +140,8 @@ class TableModel(Stored):
         What levels tell about columns of numbers.
     neighbours : Neighbours or None
         None while the model is being fitted.
+    typical : ndarray of shape (p + q,)
+        Mean surprise of a known cell of each column, which a gap counts as.
     scales : tuple of Scale
         Of cells, neighbours and networks.
     """
@@ -159,6 +161,7 @@ class TableModel(Stored):
     rules: list = field(default_factory=list)
     contexts: dict = field(default_factory=dict)
     neighbours: Any = None
+    typical: Any = None
     scales: tuple = ()
 
     @property
@@ -268,7 +271,8 @@ class TableModel(Stored):
         A number must be further out than any to expect in such a table; for other
         kinds of surprise it is enough to be rare.
         """
-        extreme = np.log(self.n_rows * len(self.names))
+        n_varying = sum(not cells.is_constant for cells in self.levels.values())
+        extreme = np.log(self.n_rows * max(len(self.numbers) + n_varying, 1))
         usual = np.where(IS_TAIL, extreme, self.usual)[judged.kinds]
         weights = np.where(IS_ERROR, ERROR, EXTREME)
         weights[KIND["context"]] = CONTEXT
@@ -280,10 +284,16 @@ class TableModel(Stored):
         is_error = IS_ERROR[judged.kinds] & (self.excess(judged) > 0)
         return is_error.any(axis=1)
 
+    def parts(self, judged):
+        """Return the surprise of the cells of rows, and what else is on no scale."""
+        is_gap = (judged.kinds == KIND["missing"]) & (judged.cells == 0)
+        cells = judged.cells.sum(axis=1) + (is_gap * self.typical).sum(axis=1)
+        return cells, judged.neighbours, judged.networks
+
     def total(self, judged):
         """Return the surprise of rows."""
         weights = CLEAN_WEIGHTS if self.is_clean else WEIGHTS
-        parts = judged.cells.sum(axis=1), judged.neighbours, judged.networks
+        parts = self.parts(judged)
         total = self.excess(judged).max(axis=1)
         for weight, scale, part in zip(weights, self.scales, parts, strict=True):
             total += weight * scale(part)
@@ -326,6 +336,7 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     dates = [name for name, how in treated.items() if how == "date"]
     numeric = [name for name, how in treated.items() if how in ("number", "date")]
     levels = [name for name, how in treated.items() if how == "frequency"]
+    levels += [d.column for d in encoder.decisions_ if d.reason.startswith("constant")]
     by_name = dict.fromkeys(numeric), dict.fromkeys(levels)
     model = TableModel(encoder, detector, *by_name, dates, by, len(frame), is_clean)
     if by is not None:
@@ -364,6 +375,8 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     elif is_clean and getattr(detector, "held_out_scores_", None) is not None:
         losses = -detector.held_out_scores_
     judged = model.judge_columns(columns, codes, losses, n_jobs, is_training=True)
-    parts = judged.cells.sum(axis=1), judged.neighbours, judged.networks
-    model = replace(model, scales=tuple(Scale.of(part) for part in parts))
+    n_known = np.maximum((~missing).sum(axis=0), 1)
+    typical = np.where(missing, 0, judged.cells).sum(axis=0) / n_known
+    model = replace(model, typical=typical)
+    model = replace(model, scales=tuple(map(Scale.of, model.parts(judged))))
     return model, -model.total(judged), ~model.has_error(judged)

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import spearmanr
 from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -454,3 +455,25 @@ def test_a_new_row_that_equals_a_clean_one_is_ordinary():
     assert scores[-1] < scores[:-1].min()
     assert detector.predict(strange) == [-1]
     assert (detector.predict(X) == 1).all()
+
+
+def test_a_new_value_of_a_constant_column_is_strange():
+    rng = np.random.default_rng(0)
+    clean = pd.DataFrame({"a": rng.normal(size=300).round(2), "b": 1, "c": "x"})
+    detector = TableDetector(contamination=0.0, random_state=0).fit(clean)
+    new = clean.iloc[:3].assign(b=[1, 2, 1], c=["x", "x", "y"])
+    assert detector.predict(new).tolist() == [1, -1, -1]
+    reasons = detector.reasons(new.iloc[1:])
+    assert reasons[["column", "value", "expected"]].to_numpy().tolist() == [
+        ["b", "2", "1"],
+        ["c", "y", "x"],
+    ]
+
+
+def test_gaps_make_rows_neither_more_nor_less_strange():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(600, 8)) @ rng.normal(size=(8, 8)))
+    gappy = table.mask(rng.random(table.shape) < 0.3)
+    scores = TableDetector(QUICK, random_state=0).fit(gappy).training_scores_
+    correlation = spearmanr(scores, gappy.isna().sum(axis=1))[0]
+    assert abs(correlation) < 0.2
