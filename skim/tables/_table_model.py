@@ -237,37 +237,29 @@ class TableModel(Stored):
 
     def judge_cells(self, columns, codes):
         """Return what is surprising about the cells of rows."""
-        n, p = columns.numbers.shape
-        cells = np.empty((n, len(self.names)))
-        kinds = np.empty((n, len(self.names)), dtype=np.int8)
-        for j, model in enumerate(self.numbers.values()):
-            found = model.judge(columns.numbers[:, j], columns.missing[:, j])
-            cells[:, j], kinds[:, j] = found.surprise, found.kind
-        for k, model in enumerate(self.levels.values()):
-            j = p + k
-            found = model.judge(columns.texts[k], columns.missing[:, j])
-            cells[:, j], kinds[:, j] = found.surprise, found.kind
-        place = {name: j for j, name in enumerate(self.numbers)}
-        for first, second, surprise in self.orders:
-            is_wrong = (
-                columns.numbers[:, place[first]] > columns.numbers[:, place[second]]
-            )
-            worse = is_wrong & (cells[:, place[first]] < surprise)
-            cells[worse, place[first]] = surprise
-            kinds[worse, place[first]] = KIND["order"]
-        levels = list(self.levels)
-        for name, context in self.contexts.items():
-            j, own = place[name], codes[:, levels.index(context.level)]
-            surprise = context.surprise(columns.numbers[:, j], own)
+        own = [*columns.numbers.T, *columns.texts]
+        cells = np.empty((len(codes), len(own)))
+        kinds = np.empty((len(codes), len(own)), dtype=np.int8)
+        for j, model in enumerate([*self.numbers.values(), *self.levels.values()]):
+            cells[:, j], kinds[:, j] = model.judge(own[j], columns.missing[:, j])
+
+        def add(name, surprise, kind):
+            j = self.names.index(name)
             worse = surprise > cells[:, j]
-            cells[worse, j], kinds[worse, j] = surprise[worse], KIND["context"]
+            cells[worse, j], kinds[worse, j] = surprise[worse], KIND[kind]
+
+        numbers = dict(zip(self.numbers, columns.numbers.T, strict=True))
+        codes_of = dict(zip(self.levels, codes.T, strict=True))
+        for first, second, surprise in self.orders:
+            add(first, surprise * (numbers[first] > numbers[second]), "order")
+        for name, context in self.contexts.items():
+            surprise = context.surprise(numbers[name], codes_of[context.level])
+            add(name, surprise, "context")
         for first, second, usual, surprise in self.rules:
-            a, b = codes[:, levels.index(first)], codes[:, levels.index(second)]
+            a, b = codes_of[first], codes_of[second]
             expected = np.r_[usual, -1, -1][np.where(a < len(usual), a, -1)]
-            j = p + levels.index(second)
             is_wrong = (expected >= 0) & (b >= 0) & (b != expected)
-            worse = is_wrong & (cells[:, j] < surprise)
-            cells[worse, j], kinds[worse, j] = surprise, KIND["conflict"]
+            add(second, surprise * is_wrong, "conflict")
         return Judged(cells, kinds)
 
     def excess(self, judged):
