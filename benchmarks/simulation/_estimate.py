@@ -3,17 +3,19 @@
 import warnings
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.metrics.cluster import contingency_matrix
 
-from skim.metrics import split_point
+from skim._training._mixture import fit_two_gaussians
 from skim.theory import cluster_geometry
 
 GOOD_STRENGTH = 0.8
 MAX_CLUSTERS = 8
 N_TRIMS = 5
+REACH = 3.0  # standard deviations that still belong to the bulk of the distances
 
 
 def estimate_geometry(X, seed):
@@ -78,3 +80,25 @@ def _trimmed_kmeans(X, n_clusters, rng):
             break
         centers = _kmeans(inliers, n_clusters, rng, init=centers)
     return centers, reach
+
+
+def split_point(values):
+    """Return where outliers begin among values; infinity if nowhere.
+
+    The heavier of two Gaussians is the bulk of the values. An outlier lies more than
+    three standard deviations above its mean and, if the other Gaussian is the upper
+    one, is more likely to belong to that one.
+    """
+    values = np.sort(values)
+    if values[0] == values[-1]:
+        return np.inf
+    weights, means, variances = fit_two_gaussians(values)
+    bulk, spreads = np.argmax(weights), np.sqrt(variances)
+    outlying = values > means[bulk] + REACH * spreads[bulk]
+    if bulk == 0:
+        densities = weights * norm.pdf(values[:, None], means, spreads)
+        outlying &= densities[:, 1] > densities[:, 0]
+    if not outlying.any():
+        return np.inf
+    first = np.argmax(outlying)
+    return (values[first - 1] + values[first]) / 2

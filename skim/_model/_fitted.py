@@ -211,16 +211,6 @@ class FittedModel(Stored):
         losses = self.combined(totals, len(weights))
         return losses, finite(terms / weights.size, nan=FLOAT32_MAX)
 
-    def gradient_products(self, values):
-        """Return the inner products, (M, n, n), of the gradients of rows' losses."""
-        snapshots, device = self.snapshots, nets.device_or_cpu(self.device)
-        state = snapshots.weights[-1], snapshots.statistics[-1]
-        x = np.ascontiguousarray(values.T)
-        with nets.compute():
-            tensors = (nets.as_tensor(part, device) for part in (*state, x, self.noise))
-            products = nets.gradient_products(self.shape, *tensors)
-        return products.cpu().numpy().astype(np.float64)
-
     # Earlier in training -------------------------------------------------------
 
     def at(self, epoch):

@@ -10,7 +10,6 @@ _NAMES = {
     "_autoencoder": "AutoencoderShape StackedAutoencoder",
     "_boosting": "Boosting",
     "_contrastive": "encode train_encoder",
-    "_gradients": "gradient_products",
     "_memory": "as_tensor compute device_or_cpu outside_compute resolve_device "
     "seeded_generator",
     "_module": "ModuleShape",

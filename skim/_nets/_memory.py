@@ -26,11 +26,11 @@ outside_compute = functools.partial(torch.inference_mode, False)
 
 
 @contextlib.contextmanager
-def compute(n_threads=1):
-    """Run without gradients, torch on `n_threads` threads and BLAS on one.
+def compute():
+    """Run without gradients, on one thread of torch and BLAS.
 
-    More than one thread can be slow for small operations, and very slow where the
-    processors are busy: the threads that are done wait for the others without sleeping.
+    More threads can be slow for small operations, and very slow where the processors
+    are busy: the threads that are done wait for the others without sleeping.
 
     The context can be entered by several threads at once, and more than once by the
     same thread. The last one to leave restores what was set before the first came.
@@ -42,7 +42,7 @@ def compute(n_threads=1):
         if _n_threads_inside == 0:
             _outside = before, _blas().limit(limits=1, user_api="blas")
         _n_threads_inside += depth == 0
-        torch.set_num_threads(n_threads)
+        torch.set_num_threads(1)
     _local.depth = depth + 1
     try:
         with torch.inference_mode():

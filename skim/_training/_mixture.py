@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skim._training._criteria import thinned, validate_rows
+from skim._training._criteria import validate_rows
 
 VAR_FLOOR = 1e-6  # for values scaled to [0, 1]
-REACH = 3.0  # standard deviations that still belong to the bulk of the losses
 
 
 class TwoGaussians(NamedTuple):
@@ -68,29 +67,6 @@ def separation(losses: ArrayLike) -> np.ndarray:
     between_means = np.diff(means, axis=-1)[..., 0]
     between_variances = np.diff(variances, axis=-1)[..., 0]
     return between_means**2 + between_variances**2
-
-
-def split_point(values):
-    """Return where outliers begin among values, of shape (n,); infinity if nowhere.
-
-    The heavier of the two Gaussians of the mixture is the bulk of the values. An
-    outlier lies more than three standard deviations above its mean and, if the other
-    Gaussian is the upper one, is more likely to belong to that one.
-    """
-    values = thinned(validate_rows(values))
-    if values[0] == values[-1]:
-        return np.inf
-    scaled, _, _ = _scale_to_unit(values)
-    weights, means, variances = mixture = _fit_unit(scaled)
-    bulk = int(np.argmax(weights))
-    outlying = scaled > means[bulk] + REACH * np.sqrt(variances[bulk])
-    if bulk == 0:
-        lower, upper = _densities(scaled[None], *(part[:, None] for part in mixture))
-        outlying &= (upper > lower)[0]
-    if not outlying.any():
-        return np.inf
-    first = np.argmax(outlying)
-    return float(values[first - 1] / 2 + values[first] / 2)
 
 
 def _scale_to_unit(values):

@@ -5,7 +5,8 @@ from functools import partial
 import pytest
 import torch
 
-from skim._nets import AutoencoderShape, VAEShape, gradient_products
+from skim._nets import AutoencoderShape, VAEShape
+from skim._nets._gradients import gradient_products
 from skim._nets._memory import linear
 
 N_ROWS, N_MEMBERS, N_FEATURES = 6, 2, 7

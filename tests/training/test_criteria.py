@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from skim.metrics import gradient_cohesion, loss_entropy
+from skim._training._criteria import gradient_cohesion
+from skim.metrics import loss_entropy
 
 losses_of_rows = hnp.arrays(np.float64, st.integers(2, 50), elements=st.floats(0, 1e6))
 
@@ -44,9 +45,3 @@ def test_cohesion_by_hand():
     assert gradient_cohesion(products) == pytest.approx(2.0)
     np.testing.assert_allclose(gradient_cohesion([products, products]), [2.0, 2.0])
     assert gradient_cohesion(np.zeros((6, 6))) == 0.0
-
-
-@pytest.mark.parametrize("products", [np.ones(5), np.ones((3, 4)), np.ones((3, 3))])
-def test_cohesion_refuses_what_is_not_a_matrix_of_products(products):
-    with pytest.raises(ValueError, match="square matrices"):
-        gradient_cohesion(products)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.mixture import GaussianMixture
 
-from skim._training._mixture import fit_two_gaussians, split_point
+from skim._training._mixture import fit_two_gaussians
 from skim.metrics import separation
 
 finite = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
@@ -64,25 +64,4 @@ def test_separation_is_finite_and_blind_to_scale_and_order(losses):
 
 def test_extreme_input():
     assert separation(np.ones(10)) == 0
-    assert split_point(np.full(5, 3.0)) == np.inf
     assert np.isfinite(separation([-1.7e308, 0.0, 1.7e308]))
-    assert np.isfinite(split_point([-1.7e308, -1.7e308, -1.7e308, 1.7e308]))
-
-
-def test_split_point_lies_between_the_groups(two_groups):
-    assert 0.3 < split_point(two_groups) < 0.7
-    many = np.tile(two_groups, 50)  # thinned out before it is fitted
-    assert 0.3 < split_point(many) < 0.7
-
-
-@pytest.mark.parametrize("shape", ["normal", "lognormal", "uniform"])
-def test_split_point_never_calls_the_bulk_outlying(shape):
-    losses = getattr(np.random.default_rng(0), shape)(size=(20, 500))
-    for own in (*losses, *-losses):
-        assert (own > split_point(own)).mean() < 0.5
-
-
-def test_split_point_finds_outliers_above_a_heavy_upper_group():
-    rng = np.random.default_rng(0)
-    losses = np.r_[np.zeros(90), rng.normal(5, 0.3, 210), np.full(3, 9.0)]
-    assert 6 < split_point(losses) < 9
