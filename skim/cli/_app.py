@@ -137,8 +137,6 @@ def detect(
     others = {"labels": labels, "report": report}
     folder = options.is_folder(output, scheduler, source, reading, **others)
     options.check_paths(source, [labels], output=None if folder else output, **files)
-    if labels is not None and contamination == 0:
-        raise typer.BadParameter("--labels does not go with --contamination 0.")
     from skim.cli import _out_of_core, _work
     from skim.cli._outputs import Outputs
 
@@ -216,8 +214,6 @@ def review(
     """
     reading, dates = options.reading(read)
     options.check_paths(source, labels=labels)
-    if contamination == 0:
-        raise typer.BadParameter("A review needs outliers; leave --contamination out.")
     if source == "-":
         raise typer.BadParameter("Standard input is for answers; give a file to read.")
     from skim._utils import new_draft

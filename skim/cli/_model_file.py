@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import warnings
 import zipfile
 from importlib import import_module
 from typing import Any
@@ -45,13 +46,15 @@ def load_model(path):
             f"{skim.__version__}; fit it again, or install skim {saved}."
         )
     try:
-        types = io.get_untrusted_types(file=path)
-        foreign = [name for name in types if not is_trusted(name)]
-        model: Any = None if foreign else io.load(path, trusted=types)
-        is_model = isinstance(model, skim.TableDetector | skim.IMBoostDetector)
-        if is_model:  # and its parts fit together
-            names = model.feature_names_in_
-            model.score_samples(pd.DataFrame([[None] * len(names)], columns=names))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            types = io.get_untrusted_types(file=path)
+            foreign = [name for name in types if not is_trusted(name)]
+            model: Any = None if foreign else io.load(path, trusted=types)
+            is_model = isinstance(model, skim.TableDetector | skim.IMBoostDetector)
+            if is_model:  # and its parts fit together
+                names = model.feature_names_in_
+                model.score_samples(pd.DataFrame([[None] * len(names)], columns=names))
     except Exception:  # files can be damaged in endless ways
         raise ValueError(f"{path} is damaged; save the model again.") from None
     if foreign:

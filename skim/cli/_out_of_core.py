@@ -50,14 +50,14 @@ class Run:
         with self._opened("detect", model.get_params(deep=False), SAMPLE) as workers:
             if not (self.folder / MODEL).exists():
                 self._fit(model)
-            self._work(load_model(self.folder / MODEL), workers)
+            self._write_all(load_model(self.folder / MODEL), workers)
 
     def score(self, model_file):
         """Write the results of a saved model on all rows."""
         model = load_model(model_file)
         digest = hashlib.sha256(Path(model_file).read_bytes()).hexdigest()
         with self._opened("score", digest) as workers:
-            self._work(model, workers)
+            self._write_all(model, workers)
 
     # The folder -------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ class Run:
         with replacing(path) as draft, naming(path):
             save_model(model, draft)
 
-    def _work(self, model, workers):
+    def _write_all(self, model, workers):
         """Write the missing parts, and list the strangest rows."""
         named = _work.id_columns(self.reader.header, model, self.ids)
         loss, outlier = (output_name(name, named) for name in ("loss", "outlier"))

@@ -10,6 +10,7 @@ from skim.cli._model_file import import_skops, save_model
 from skim.cli._reporter import Reporter
 from skim.cli._results import print_rows
 from skim.report._page import environment, write_report
+from skim.tables._reasons import cell_text
 
 N_LISTED = 10  # entries on a terminal
 
@@ -49,11 +50,7 @@ class Outputs:
                 sys.stdout.buffer.write(self._text.getvalue())
                 sys.stdout.flush()
         if self.n_listed:
-            has_groups = print_rows(self.listed, self.n_listed)
-            if has_groups and self.path is None:
-                self.reporter.say(
-                    "Rows with the same cause are one entry; --output has them all."
-                )
+            print_rows(self.listed, self.n_listed)
         for path in filter(None, (self.path, self.save, self.report)):
             self.reporter.say(f"Wrote {path}")
 
@@ -69,12 +66,13 @@ class Outputs:
             with naming(self.save):
                 save_model(results.detector, save_draft)
         if self.report:
-            names = [" / ".join(results.name(row)[1:]) for row in range(results.n_rows)]
+            texts = [results.ids[name].map(cell_text) for name in results.ids]
+            names = [" / ".join(row) for row in zip(*texts, strict=True)]
             with self.reporter.step("Writing the report"), naming(self.report):
                 write_report(
                     *(results.detector, results.table, report_draft),
                     source="standard input" if source == "-" else Path(source).name,
-                    ids=names if any(names) else None,
+                    ids=names or None,
                     scores=results.scores,
                     notes=notes,
                 )

@@ -35,7 +35,6 @@ class Results:
         self.numbers = np.arange(len(table)) + 1 if numbers is None else numbers
         self.scores = detector.score_samples(table) if scores is None else scores
         self.losses = -self.scores
-        self.n_rows = len(table)
         self.is_outlier = self.scores < detector.offset_
 
     def strangest(self, n_rows=None):
@@ -95,10 +94,7 @@ def output_name(column, ids):
 
 
 def print_rows(results, n_entries):
-    """List the strangest rows; return whether an entry stands for several of them.
-
-    Rows with the same cause are one entry.
-    """
+    """List the strangest rows; those with the same cause are one entry."""
     groups: dict = {}
     for row, reasons in results.reasons.items():
         is_outlier = bool(results.is_outlier[row])
@@ -121,7 +117,6 @@ def print_rows(results, n_entries):
         reasons = plain(_reasons(results, rows))
         table.add_row(*names, f"{results.losses[first]:.1f}", flag, reasons)
     make_console(file=sys.stdout).print(table)
-    return any(len(rows) > 1 for rows in entries)
 
 
 def _reasons(results, rows):

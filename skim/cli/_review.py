@@ -107,7 +107,7 @@ class Review:
             if self._n_answers % EVERY == 0:
                 self._learn()
             row = self._next_row()
-        self.console.print("Every row has been asked about.")
+        self.console.print("\nEvery row has been asked about.")
 
     def _next_row(self):
         """Return the row most worth asking about, by the newest fit."""
