@@ -68,7 +68,7 @@ def hidden_and_latent_widths(n_features, max_width):
     return wide, wide // 2, min(wide // 4, most_latent)
 
 
-def outlier_mask(y, n_samples, name="y", advice=""):
+def outlier_mask(y, n_samples, name="y"):
     """Tell which rows are outliers."""
     from sklearn.utils import column_or_1d
 
@@ -77,33 +77,20 @@ def outlier_mask(y, n_samples, name="y", advice=""):
         raise ValueError(
             f"{name} has {len(labels)} labels, but there are {n_samples} rows."
         )
-    try:
-        values = set(np.unique(labels).tolist())
-    except TypeError:
-        values = set()
+    values = set(np.unique(labels).tolist())
     if values == {0, 1}:
         return labels == 1
     if values == {-1, 1}:
         return labels == -1
-    if len(values) == 1 and values <= {-1, 0, 1}:
+    if len(values) == 1:
         raise ValueError(
-            f"{name} has one class only; both inliers and outliers are needed.{advice}"
+            f"{name} has one class only; both inliers and outliers are needed. In "
+            "cross-validation, use StratifiedKFold."
         )
-    found = ", ".join(map(repr, sorted(values, key=str)[:5])) or "values of mixed types"
     raise ValueError(
-        f"{name} must be 0 and 1 (outliers), or +1 and -1 (outliers), not {found}; "
-        "for example, y == 'outlier' makes such labels."
+        f"{name} must be 0 and 1 (outliers), or +1 and -1 (outliers), not "
+        f"{', '.join(map(repr, sorted(values)[:5]))}."
     )
-
-
-def to_frame(values, *, columns=None, index=None):
-    """Make a DataFrame of an array."""
-    pd = import_pandas()
-    if columns is None:
-        columns = [f"x{j}" for j in range(values.shape[1])]
-    if not isinstance(index, pd.Index):
-        index = None
-    return pd.DataFrame(values, columns=columns, index=index)
 
 
 def unmasked(X):
@@ -112,30 +99,6 @@ def unmasked(X):
         return X
     dtype = np.float64 if X.dtype.kind in "biuf" else object
     return np.ma.filled(X.astype(dtype), np.nan)
-
-
-def refuse_text(estimator, X, error):
-    """Raise an error that names the text in a table, if there is any."""
-    name, advice = type(estimator).__name__, "use skim.TableDetector for such tables"
-    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
-        if "could not convert string" in str(error):
-            raise ValueError(f"{name} needs numbers: {error}; {advice}.") from error
-        return
-    names = [
-        repr(name)
-        for name, dtype in zip(X.columns, X.dtypes, strict=True)
-        if not (
-            getattr(dtype, "kind", "") in tuple("biuf")  # pandas
-            or str(dtype).startswith(("Int", "UInt", "Float", "Boolean"))  # polars
-        )
-    ]
-    if names:
-        more = ", ..." if len(names) > 5 else ""
-        raise ValueError(
-            f"{name} needs numbers, but these columns are not numeric: "
-            f"{', '.join(names[:5])}{more}; {advice}, or encode them first, for "
-            "example with make_pipeline(skim.tables.TableEncoder(), ...)."
-        ) from error
 
 
 def import_pandas(otherwise="A data frame needs pandas: pip install pandas"):
@@ -241,14 +204,7 @@ class Parameters:
 
 
 class Versioned:
-    """Mixin of estimators whose pickles know the version of skim.
-
-    An estimator that has the first of the `_stored` attributes is fitted, and must
-    have the others.
-    """
-
-    _stored: tuple = ()
-    _get_param_names: Any
+    """Mixin of estimators whose pickles know the version of skim."""
 
     def __getstate__(self):
         from skim import __version__
@@ -261,18 +217,11 @@ class Versioned:
 
         from skim import __version__
 
-        name, version = type(self).__name__, state.pop("_skim_version", "unknown")
-        is_fitted = set(self._stored[:1]) <= set(state)
-        needed = {*self._get_param_names(), *(self._stored if is_fitted else ())}
-        if not needed <= set(state):
-            raise ValueError(
-                f"This {name} was stored by another version of skim ({version}, this "
-                f"is {__version__}) and cannot be loaded; fit it again."
-            )
+        version = state.pop("_skim_version", "unknown")
         if version != __version__:
             warnings.warn(
                 InconsistentVersionWarning(
-                    estimator_name=f"skim.{name}",
+                    estimator_name=f"skim.{type(self).__name__}",
                     current_sklearn_version=__version__,
                     original_sklearn_version=version,
                 ),

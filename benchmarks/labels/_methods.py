@@ -51,9 +51,7 @@ def ask_in_rounds(exam, detector, strategy):
         if strategy == "random":
             asked = exam.at_random[:size]
         else:
-            more = detector.query(
-                size - len(asked), strategy=strategy, among=exam.open_rows
-            )
+            more = detector.query(size - len(asked), among=exam.open_rows)
             asked = np.r_[asked, more]
         detector.fit(exam.X, labels=exam.labels(asked))
         found[size] = asked, -detector.training_scores_, -detector.offset_

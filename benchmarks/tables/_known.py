@@ -3,11 +3,15 @@
 import zlib
 
 import numpy as np
+from scipy.stats import spearmanr
 
+from benchmarks.tables._detectors import recall
+from benchmarks.tables._errors import Columns, plant
 from benchmarks.tables._sources import load, typed
 from skim import TableDetector
 
 N_FIRST = 30
+GAPS = 0.3  # share of the cells of a table with gaps
 DIMENSIONS = ["x", "y", "z"]  # of diamonds, in millimetres
 ANY = "any"  # value of a cell before it is changed
 # Rows with an error, counted from 1 (of tables as they are, before sampling).
@@ -77,6 +81,24 @@ def findings(name, seed, folder=None):
     both = flagged & (other.training_scores_ < other.offset_)
     either = max(flagged.sum(), (other.training_scores_ < other.offset_).sum(), 1)
     yield "flagged with another seed as well", round(float(both.sum() / either), 3)
+    found, correlation = with_gaps(name, seed, folder)
+    yield "recall with 30 % gaps", round(found, 3)
+    yield "correlation with the number of gaps", round(correlation, 3)
+
+
+def with_gaps(name, seed, folder=None):
+    """Return the recall of errors in a table with gaps, and who else is strange.
+
+    The second number is the rank correlation of surprise with the number of gaps.
+    """
+    text = load(name, folder)
+    is_gap = np.random.default_rng([seed, 0]).random(text.shape) < GAPS
+    text = text.mask(is_gap, "")
+    text, planted = plant(text, "mixed", seed, name, Columns.of(text))
+    scores = TableDetector(random_state=seed).fit(typed(text)).training_scores_
+    others = np.setdiff1d(np.arange(len(text)), planted)
+    n_gaps = (text == "").sum(axis=1)
+    return recall(scores, planted), spearmanr(-scores[others], n_gaps[others])[0]
 
 
 def changed(change, seed, folder=None):

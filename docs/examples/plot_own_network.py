@@ -49,5 +49,4 @@ display = IMTrajectoryDisplay.from_estimator(detector, X, y)
 # It has no terms of its own for the features, so explanations come from gradients.
 
 detector.fit(X)
-print(detector.explained_by_)
 print(detector.explain(X[:3], relative=True).round(1))

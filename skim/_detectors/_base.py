@@ -42,8 +42,6 @@ from skim._utils import (
     evenly_spaced,
     import_pandas,
     own_random_state,
-    refuse_text,
-    to_frame,
     unmasked,
 )
 
@@ -153,7 +151,8 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
     def _fit(self, X, observe, n_threads):
         checked = clone(self)  # takes the names of the columns
         X = _validated(checked, X, reset=True, ensure_min_samples=2)
-        network, schedule = self._network(), validated_schedule(self)
+        network, schedule = self._network(), _resolved(self.schedule, SCHEDULES)
+        schedule.validate(self.epochs, self.stopping)
         network.validate(X.shape[1])
         is_clean = self.contamination == 0
         if is_clean:
@@ -259,11 +258,6 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
     # What was learned ----------------------------------------------------------
 
     @property
-    def weights_(self) -> NDArray[np.float32]:
-        """Weights of the snapshots."""
-        return self.model_.snapshots.weights
-
-    @property
     def history_(self) -> dict[str, NDArray]:
         """Record of the training run."""
         return {name: column.copy() for name, column in self.model_.history.items()}
@@ -274,24 +268,9 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         return self.history_["epoch"][self.model_.snapshots.entries[-1]]
 
     @property
-    def best_updates_(self) -> NDArray[np.int_]:
-        """The update after which each member was kept."""
-        return self.history_["update"][self.model_.snapshots.entries[-1]]
-
-    @property
     def training_rows_(self) -> NDArray[np.intp] | None:
         """The rows of a large table that were used."""
         return self.model_.training_rows
-
-    @property
-    def device_(self) -> str:
-        """The device that was used."""
-        return self.model_.device
-
-    @property
-    def typical_contributions_(self) -> NDArray[np.float64]:
-        """Mean contributions of the features in a sample of the training data."""
-        return self.model_.typical.by_column
 
     # Scoring -------------------------------------------------------------------
 
@@ -334,9 +313,6 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
                 "The snapshots of the training run were not stored; set "
                 "store_snapshots=True and fit again."
             )
-        return self._staged_scores(rows)
-
-    def _staged_scores(self, rows):
         staged = self.model_.staged_losses(rows)
         while True:
             with nets.compute():
@@ -365,9 +341,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
 
     # Explaining ----------------------------------------------------------------
 
-    def explain(
-        self, X: ArrayLike, *, relative: bool = False, as_frame: bool = False
-    ) -> NDArray[np.float64] | pd.DataFrame:
+    def explain(self, X: ArrayLike, *, relative: bool = False) -> NDArray[np.float64]:
         """Split each row's score over its features.
 
         Parameters
@@ -380,31 +354,19 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
             the training data. The largest values of a row then name the columns
             that make it abnormal, even where some columns are noisy in all rows.
 
-        as_frame : bool, default=False
-            Whether to return a pandas DataFrame, with the index of `X`, if it has
-            one, and the feature names seen in `fit`, if there were any.
-
         Returns
         -------
-        contributions : ndarray or DataFrame of shape (n_samples, n_features)
+        contributions : ndarray of shape (n_samples, n_features)
             What each feature adds to the loss ``-score_samples(X)``. The sum over
             a row is the row's loss, up to the part that the latent code and a
             normalization of the losses account for (none in
             :class:`IMAutoencoderDetector`).
         """
-        table = scaled_table(self, X)
-        contributions = self._contributions(table, relative)
-        if not as_frame:
-            return contributions
-        names = getattr(self, "feature_names_in_", None)
-        return to_frame(contributions, columns=names, index=getattr(X, "index", None))
-
-    def _contributions(self, table, relative):
-        n_threads = effective_n_jobs(self.n_jobs)
+        table, n_threads = scaled_table(self, X), effective_n_jobs(self.n_jobs)
         with nets.compute():
             contributions = self.model_.contributions(table, n_threads=n_threads)
             if relative:
-                contributions -= self.typical_contributions_
+                contributions -= self.model_.typical.by_column
         return contributions
 
     def reasons(self, X: ArrayLike, *, n_reasons: int | None = 3) -> pd.DataFrame:
@@ -439,7 +401,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         table = scaled_table(self, X, dtype=np.float64)
         n_rows, n_features = table.X.shape
         n_reasons = n_features if n_reasons is None else min(n_reasons, n_features)
-        contributions = self._contributions(table, relative=True)
+        contributions = self.explain(X, relative=True)
         with nets.compute(), np.errstate(over="ignore", invalid="ignore"):
             cells = cells_to_blame(self.model_, table, contributions, n_reasons)
         index = getattr(X, "index", None)
@@ -452,13 +414,6 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
             "feature": names[cells.pop("column")].ravel(),
         }
         return pd.DataFrame(named | {name: cells[name].ravel() for name in cells})
-
-
-def validated_schedule(detector):
-    """Return the settings of the schedule, which must go with the other parameters."""
-    schedule = _resolved(detector.schedule, SCHEDULES)
-    schedule.validate(detector.epochs, detector.stopping)
-    return schedule
 
 
 def scaled_table(detector, X, **checks):
@@ -520,14 +475,16 @@ def _validated(estimator, X, *, reset=False, dtype=(np.float64, np.float32), **c
                 **checks,
             )
     except (TypeError, ValueError) as error:
-        refuse_text(estimator, X, error)
-        raise
+        if "could not convert string" not in str(error):
+            raise
+        raise ValueError(
+            f"{type(estimator).__name__} needs numbers: {error}; use "
+            "skim.TableDetector for such tables."
+        ) from error
 
 
 def _check_columns(scaler, names):
-    """Refuse infinite values; warn of columns that have no values at all."""
-    if np.isinf(scaler.half_range_).any():  # with assume_finite=True
-        raise ValueError("X contains infinity; replace or drop those values.")
+    """Warn of columns that have no values at all."""
     is_empty = scaler.n_known_ == 0
     if is_empty.all():
         raise ValueError("X has no values: all its cells are missing.")

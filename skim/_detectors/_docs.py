@@ -42,8 +42,8 @@ ATTRIBUTES = """history_ : dict of str to ndarray
     "loss_q75" and "loss_q95", and the "criterion" for early stopping, NaN where it
     was not evaluated. ``pandas.DataFrame(detector.history_)`` makes it a table.
 
-best_epochs_, best_updates_ : ndarray of shape (n_members,)
-    The epoch and the update after which each member was kept.
+best_epochs_ : ndarray of shape (n_members,)
+    The epoch after which each member was kept.
 
 offset_ : float
     Threshold: ``decision_function = score_samples - offset_``.
@@ -61,17 +61,9 @@ training_rows_ : ndarray of shape (n_sampled,) or None
     networks and sets the threshold; all rows set the scaling. These are the
     sampled indices, in the order of `training_scores_`. None for smaller tables.
 
-weights_ : ndarray of shape (n_snapshots, n_members, n_weights)
-    Weights of the snapshots of all members, of both views if there are two.
-
-typical_contributions_ : ndarray of shape (n_features,)
-    Mean contributions of the features in a sample of the training data.
-
-device_ : str
-    The device that was used.
-
 model_ : FittedModel
-    What was learned, as arrays. Its interface may change.
+    What was learned, as arrays, such as ``model_.snapshots.weights``. Its interface may
+    change.
 
 n_features_in_ : int
     Number of features seen during `fit`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
@@ -12,31 +11,26 @@ from typing import Any, Self
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, _fit_context, clone
-from sklearn.utils import _safe_indexing, check_scalar
-from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.metaestimators import available_if
+from sklearn.utils import _safe_indexing, check_random_state, check_scalar
+from sklearn.utils._missing import is_pandas_na
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skim import _nets as nets
 from skim._detectors._altbi import ALTBIDetector, published_vae
 from skim._detectors._base import N_TYPICAL_ROWS
 from skim._detectors._label_model import LabelModel, usable_labels
-from skim._detectors._labels import (
-    STRATEGIES,
-    check_labels,
-    check_rows,
-    looks_partial,
-    most_valuable,
-    warn_of_contradictions,
-)
-from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin
+from skim._detectors._threshold_mixin import CONTAMINATION, ThresholdMixin, set_verdict
 from skim._model._threshold import offset_of, threshold
 from skim._training._boosting import IMBoostSchedule
-from skim._utils import evenly_spaced, own_random_state, unmasked
+from skim._training._mixture import fit_two_gaussians
+from skim._utils import evenly_spaced, unmasked
 
 N_LISTED = 2000  # rows in doubt, of which questions are chosen
-BLOCK_ROWS = 2**14  # scored at once
+BLOCK_ROWS = 2**12  # scored at once
+MIXTURE_POSTERIOR = 0.4  # smaller posterior of the rows that the paper asks about
 
 
 class IMBoostDetector(ThresholdMixin, BaseEstimator):
@@ -45,10 +39,8 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     Without labels, this is the detector that it is given. A label changes the score of
     its row, and of other rows the more they resemble it: a Gaussian process adds to
     what the loss of the detector says. Labels can be known beforehand, or be given to
-    the rows that :meth:`query` names.
-
-    :meth:`paper` gives the original method [1]_, in which labels enter the training of
-    the networks and nothing else.
+    the rows that :meth:`query` names. :meth:`paper` gives the original method [1]_, in
+    which labels enter the training of the networks and nothing else.
 
     Read more in :doc:`/labels`.
 
@@ -63,19 +55,12 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         Share of outliers in the training data, in (0, 0.5], which sets the
         threshold. Without labels, that of "auto" lies where the losses of the training
         data thin out. With labels, "auto" flags rows that are more likely than not to
-        be outliers, but with `n` labels it changes the number of outliers by a factor
-        of at most ``1 + n / 5``, and of at most 2 plus the number of labels of the
-        rarer kind.
-
-    query_strategy : {"informative", "random", "mixture"}, default="informative"
-        What :meth:`query` asks about. "informative" prefers rows near the threshold
-        that resemble neither each other nor labelled rows; "mixture", which is the
-        published strategy, rows that two Gaussians, fitted to the losses, cannot tell
-        apart.
+        be outliers, unless that changes the number of outliers by more than so few
+        labels can tell.
 
     random_state : int, RandomState instance or None, default=None
-        Controls random questions, and the detector if its own `random_state` is
-        None. Pass an int for reproducible scores.
+        Controls the detector if its own `random_state` is None, and which rows are
+        assumed to be inliers. Pass an int for reproducible scores.
 
     Attributes
     ----------
@@ -89,8 +74,8 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     training_scores_ : ndarray of shape (n_samples,)
         Scores of the training data, as `score_samples` returns them.
 
-    labels_ : ndarray of shape (n_samples,) or None
-        The labels of the training data, NaN where unknown; None without labels.
+    labels_ : ndarray of shape (n_samples,)
+        Labels of the training data, NaN where unknown.
 
     label_rows_ : ndarray of int
         Sorted indices of the training rows whose labels affect the scores, including
@@ -112,13 +97,11 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
 
     Notes
     -----
-    With labels, scores are negated log-odds of an outlier, and on another scale than
-    without. The loss alone gives a row log-odds that are 0 at the threshold; a Gaussian
-    process, whose covariance falls off exponentially with the mean absolute difference
-    of the standardised features, adds what the labels say. Rows with small losses are
-    assumed to be inliers until there are three per known outlier. Of more than 1,000
-    labels, a sample is used. :meth:`explain` and :meth:`reasons` are about the loss
-    alone, :meth:`label_influences` is about the labels.
+    With labels, scores are negated log-odds of an outlier, on another scale than
+    without. Rows with small losses are assumed to be inliers until there are three per
+    known outlier. Of more than 1,000 labels, a sample is used. :meth:`explain` and
+    :meth:`reasons` are about the loss alone, :meth:`label_influences` is about the
+    labels.
 
     A second `fit` to the same data with the same parameters learns other labels without
     training the detector again, unless labels enter its training.
@@ -147,31 +130,17 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "detector": [HasMethods(["fit", "score_samples", "feature_space"]), None],
         "contamination": CONTAMINATION[:2],
-        "query_strategy": [StrOptions(set(STRATEGIES))],
         "random_state": ["random_state"],
     }
 
-    _stored = (
-        *("offset_", "detector_", "_label_model", "_label_seed", "_log_odds"),
-        *("_losses", "_shortlist"),
-    )
     training_rows_ = None  # labels number the rows, so all of them are scored
     detector_: Any
     _fingerprint: str | None = None
     _losses: NDArray[np.float64]
-    _label_seed: int
 
-    def __init__(
-        self,
-        detector=None,
-        *,
-        contamination="auto",
-        query_strategy="informative",
-        random_state=None,
-    ):
+    def __init__(self, detector=None, *, contamination="auto", random_state=None):
         self.detector = detector
         self.contamination = contamination
-        self.query_strategy = query_strategy
         self.random_state = random_state
 
     @classmethod
@@ -201,13 +170,9 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
             "schedule": schedule,
             "stopping": None,
         }
-        own = {"detector": None, "query_strategy": "mixture"}
-        for name, value in params.items():
-            is_own = name in cls._parameter_constraints
-            (own if is_own else settings)[name] = value
-        if own["detector"] is None:
-            own["detector"] = ALTBIDetector(**settings)
-        return cls(**own)
+        names = ("contamination", "random_state")
+        own = {name: params.pop(name) for name in names if name in params}
+        return cls(ALTBIDetector(**(settings | params)), **own)
 
     # Fitting -------------------------------------------------------------------
 
@@ -233,14 +198,8 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         -------
         self : object
         """
-        if labels is None and y is not None and looks_partial(y):
-            warnings.warn(
-                "y is ignored, but looks like labels of which some are unknown; pass "
-                "them as fit(X, labels=y).",
-                stacklevel=2,
-            )
-        labels = check_labels(labels, _num_samples(X))
-        self._learn(X, labels, self._trained(X, labels))
+        labels = _checked_labels(labels, _num_samples(X))
+        self._learn(X, labels, *self._trained(X, labels))
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -249,7 +208,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         X: ArrayLike,
         oracle: Callable[[NDArray[np.intp]], ArrayLike],
         *,
-        labels: ArrayLike | None = None,
         n_rounds: int = 5,
         n_per_round: int | None = None,
         among: ArrayLike | None = None,
@@ -267,9 +225,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         oracle : callable
             Called with an array of row numbers; returns the label of each row, missing
             where it has no answer.
-
-        labels : array-like of shape (n_samples,), default=None
-            As in :meth:`fit`.
 
         n_rounds : int, default=5
             Number of times that questions are asked.
@@ -291,61 +246,55 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         n_rows = _num_samples(X)
         if n_per_round is None:
             n_per_round = 6 if n_rows <= 500 else round(n_rows / 100)
-        check_scalar(n_rounds, "n_rounds", Integral, min_val=1)
-        check_scalar(n_per_round, "n_per_round", Integral, min_val=1)
-        known = check_labels(labels, n_rows)
-        is_open = check_rows(among, n_rows)
-        if known is not None:
-            is_open &= np.isnan(known)
+        labels, is_open = np.full(n_rows, np.nan), _mask_of(among, n_rows)
 
         def ask(rows):
-            """Ask about rows, and never again; return all labels so far."""
-            nonlocal known
+            """Ask about rows, and never again."""
             is_open[rows] = False
-            answers = check_labels(oracle(rows), len(rows)) if len(rows) else None
-            if answers is not None:
-                known = np.full(n_rows, np.nan) if known is None else known.copy()
-                known[rows] = answers
-            return known
+            if len(rows):
+                labels[rows] = _checked_labels(oracle(rows), len(rows))
 
         def ask_while_training(losses):
-            rows, seed = np.flatnonzero(is_open), self._new_seed()
-            how = "random" if self.query_strategy == "random" else "mixture"
-            return ask(most_valuable(how, rows, n_per_round, losses=losses, seed=seed))
+            rows = _hard_to_assign(losses, np.flatnonzero(is_open), self._seed())
+            ask(rows[:n_per_round])
+            return None if np.isnan(labels).all() else labels
 
         if self._labels_enter_training():
-            trained = self._trained(X, known, ask=ask_while_training, n_rounds=n_rounds)
-            self._learn(X, known, trained)
+            questions = {"ask": ask_while_training, "n_rounds": n_rounds}
+            self._learn(X, labels, *self._trained(X, labels, **questions))
             return self
-        self._learn(X, known, self._trained(X))
+        self.fit(X)
         for _ in range(n_rounds):
-            answered = ask(self.query(n_per_round, among=is_open))
-            self._learn(X, answered, self._trained(X))
+            ask(self.query(n_per_round, among=is_open))
+            self.fit(X, labels=labels)
         return self
 
-    def _trained(self, X, labels=None, **questions):
-        """Return a detector fitted to the data, perhaps that of the previous fit.
+    def _trained(self, X, labels, **questions):
+        """Return a fitted detector, perhaps that of the previous fit, and the losses.
 
-        Also the losses of the rows, the seed of random choices among them, and what
-        tells whether the detector would be fitted to the same again.
+        Also what tells whether the detector would be fitted to the same again.
         """
         X, detector, fingerprint = unmasked(X), self._new_detector(), None
         if self._labels_enter_training():
             schedule = detector.schedule
             during = IMBoostSchedule() if schedule == "imboost" else schedule
-            during = replace(during, labels=labels, **questions)
+            known = None if np.isnan(labels).all() else labels
+            during = replace(during, labels=known, **questions)
             detector.set_params(schedule=during).fit(X)
             detector.set_params(schedule=schedule)
         else:
             fingerprint = _fingerprint(detector, X)
-            if fingerprint is not None and fingerprint == self._fingerprint:
-                return self.detector_, self._losses, self._label_seed, fingerprint
+            if fingerprint and fingerprint == self._fingerprint:
+                return self.detector_, self._losses, fingerprint
             detector.fit(X)
-        return detector, _losses(detector, X), self._new_seed(), fingerprint
+        if getattr(detector, "training_rows_", None) is None:
+            losses = -detector.training_scores_
+        else:
+            losses = -detector.score_samples(X)
+        return detector, losses, fingerprint
 
-    def _learn(self, X, labels, trained):
+    def _learn(self, X, labels, detector, losses, fingerprint):
         """Learn labels, and set all attributes when that is done."""
-        detector, losses, seed, fingerprint = trained
         X = unmasked(X if hasattr(X, "shape") else np.asarray(X))
 
         def values_of(rows):
@@ -355,60 +304,52 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         is_ordinary = getattr(detector, "is_ordinary_", None)
         limit = -offset_of(-losses, None, "auto", is_ordinary)
         model = LabelModel(losses, limit, values_of(sample))
-        labelled = np.empty(0, dtype=np.intp)
-        if labels is not None:
-            labelled = np.flatnonzero(~np.isnan(labels))
-            warn_of_contradictions(values_of(labelled), labels[labelled])
-            if not self._labels_enter_training():
-                used, known = usable_labels(labels, losses, seed)
-                with nets.compute():
-                    model.fit(used, known, values_of(used), losses[used])
+        is_known = ~np.isnan(labels)
+        if is_known.any() and not self._labels_enter_training():
+            used, known = usable_labels(labels, losses, self._seed())
+            with nets.compute():
+                model.fit(used, known, values_of(used), losses[used])
         log_odds = _log_odds(model, detector, X, losses)
-        doubt = np.abs(log_odds)
-        doubt[labelled] = np.inf
+        doubt = np.where(is_known, np.inf, np.abs(log_odds))
         listed = np.sort(np.argsort(doubt, kind="stable")[:N_LISTED])
         shortlist = listed, values_of(listed)
 
+        scores = -log_odds if len(model.rows) else -losses
+        set_verdict(self, detector, scores, None, is_ordinary)
         self.detector_ = detector
         self.labels_ = labels
         self.label_rows_ = model.rows
-        self.training_scores_ = -log_odds if len(model.rows) else -losses
-        self.is_ordinary_ = is_ordinary
         self._losses, self._log_odds = losses, log_odds
-        self._label_model, self._label_seed = model, seed
-        self._shortlist, self._fingerprint = shortlist, fingerprint
+        self._label_model, self._shortlist = model, shortlist
+        self._fingerprint = fingerprint
         self._set_offset(self.contamination)
 
     def _new_detector(self):
         detector = ALTBIDetector() if self.detector is None else clone(self.detector)
         if getattr(detector, "random_state", 0) is None:
             detector.set_params(random_state=self.random_state)
-        if getattr(detector, "contamination", None) == 0:
-            raise ValueError(
-                "IMBoostDetector learns about outliers in the training data, but "
-                "its detector has contamination=0, which says there are none."
-            )
         return detector
 
     def _labels_enter_training(self):
         schedule = getattr(self.detector, "schedule", None)
         return isinstance(schedule, IMBoostSchedule) or schedule == "imboost"
 
-    def _new_seed(self):
+    def _seed(self):
         """Return the seed of random choices among rows, by the first that is set."""
         random_state = self.random_state
         if random_state is None:
             random_state = getattr(self.detector, "random_state", None)
-        return own_random_state(random_state).randint(2**31 - 1)
+        return check_random_state(random_state or 0).randint(2**31 - 1)
 
     def _set_offset(self, contamination):
-        by_loss = self._label_model.by_loss(self._losses)
-        if contamination == "auto":
-            self.offset_without_labels_ = 0.0
-        else:
-            self.offset_without_labels_ = threshold(-by_loss, contamination)
         super()._set_offset(contamination)
-        if contamination == "auto" and len(self.label_rows_):
+        by_loss, self.offset_without_labels_ = (
+            self._label_model.by_loss(self._losses),
+            0.0,
+        )
+        if contamination != "auto":
+            self.offset_without_labels_ = threshold(-by_loss, contamination)
+        elif len(self.label_rows_):
             self.offset_ = self._offset_by_labels(by_loss)
 
     def _offset_by_labels(self, by_loss):
@@ -429,69 +370,46 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         share = min(n_allowed / len(self.training_scores_), 0.5)
         return threshold(self.training_scores_, share)
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen during `fit`."""
-        return self.detector_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray:
-        """Names of features seen during `fit`."""
-        return self.detector_.feature_names_in_
-
     # Asking --------------------------------------------------------------------
 
-    def query(
-        self,
-        n: int = 10,
-        *,
-        strategy: str | None = None,
-        among: ArrayLike | None = None,
-    ) -> NDArray[np.intp]:
+    def query(self, n: int = 10, *, among: ArrayLike | None = None) -> NDArray[np.intp]:
         """Name the rows of the training data whose labels would help most.
+
+        These are rows near the threshold that resemble neither each other nor labelled
+        rows. If labels enter the training of the networks, they are rows that two
+        Gaussians, fitted to the losses, cannot tell apart, as in the original method.
 
         Parameters
         ----------
         n : int, default=10
             Number of rows; fewer are returned if there are fewer unlabelled rows.
 
-        strategy : str or None, default=None
-            One of the values of `query_strategy`, which None stands for.
-
         among : array-like of int or of bool, default=None
             The rows that may be asked about, by number or as a mask; all by default.
-            "informative" considers how rows resemble each other for the 2,000 rows
-            nearest to the threshold; others come last.
 
         Returns
         -------
         rows : ndarray of int
-            Numbers of rows without a label, the most valuable first.
+            Numbers of rows without a label, the most valuable first. How they resemble
+            each other is considered for up to 500 of them.
         """
         check_is_fitted(self)
         check_scalar(n, "n", Integral, min_val=0)
-        strategy = self.query_strategy if strategy is None else strategy
-        if strategy not in STRATEGIES:
-            raise ValueError(
-                f"strategy must be one of {', '.join(STRATEGIES)}, got {strategy!r}."
-            )
-        is_open = check_rows(among, len(self.training_scores_))
-        if self.labels_ is not None:
-            is_open &= np.isnan(self.labels_)
+        is_open = _mask_of(among, len(self.labels_)) & np.isnan(self.labels_)
         rows = np.flatnonzero(is_open)
-        if strategy != "informative":
-            losses, seed = -self.training_scores_, self._label_seed
-            return most_valuable(strategy, rows, n, losses=losses, seed=seed)
-        (listed, values), log_odds = self._shortlist, self._log_odds
-        is_open = np.isin(listed, rows)
-        listed = listed[is_open]
+        if self._labels_enter_training():
+            return _hard_to_assign(self._losses, rows, self._seed())[:n]
+        listed, values = self._shortlist
+        is_listed = is_open[listed]
+        listed, log_odds = listed[is_listed], self._log_odds
         with nets.compute():
             places = self._label_model.most_informative(
-                log_odds[listed], values[is_open], n
+                log_odds[listed], values[is_listed], n
             )
-        others = rows[~np.isin(rows, listed)]
+        chosen = listed[places]
+        others = rows[~np.isin(rows, chosen)]
         others = others[np.argsort(np.abs(log_odds[others]), kind="stable")]
-        return np.r_[listed[places], others][:n]
+        return np.r_[chosen, others][:n]
 
     # Scoring and explaining ----------------------------------------------------
 
@@ -532,7 +450,6 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         check_is_fitted(self)
         return self._label_model.influences(self.detector_.feature_space(X))
 
-    @available_if(lambda self: hasattr(_own(self), "explain"))
     def explain(self, X: ArrayLike, **params: Any) -> Any:
         """Split the loss of each row over its features, as the detector does.
 
@@ -550,17 +467,50 @@ class IMBoostDetector(ThresholdMixin, BaseEstimator):
         return self.detector_.reasons(X, **params)
 
 
-def _own(estimator):
-    """Return the detector of an IMBoostDetector, fitted or not."""
-    detector = getattr(estimator, "detector_", estimator.detector)
-    return ALTBIDetector() if detector is None else detector
+def _checked_labels(labels, n_rows):
+    """Return labels as floats, NaN where unknown."""
+    if labels is None:
+        return np.full(n_rows, np.nan)
+    values = np.array(labels)
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"labels has shape {values.shape}, but there are {n_rows} rows; pass one "
+            "label per row, NaN where it is unknown."
+        )
+    if values.dtype == object:
+        is_missing = [value is None or is_pandas_na(value) for value in values]
+        values = np.where(is_missing, np.nan, values)
+    meaning = "1 is an outlier, 0 an inlier and NaN unknown"
+    try:
+        values = values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"labels must be numbers: {meaning}.") from None
+    wrong = values[~np.isin(values, (0, 1)) & ~np.isnan(values)]
+    if len(wrong):
+        raise ValueError(f"labels contains {wrong[0]:g}: {meaning}.")
+    return values
 
 
-def _losses(detector, X):
-    """Return the losses of all rows of the training data."""
-    if getattr(detector, "training_rows_", None) is None:
-        return -detector.training_scores_
-    return -detector.score_samples(X)
+def _mask_of(rows, n_rows):
+    """Return a mask of rows, given by number or as a mask; None means all."""
+    mask = np.zeros(n_rows, dtype=bool)
+    mask[slice(None) if rows is None else rows] = True
+    return mask
+
+
+def _hard_to_assign(losses, rows, seed):
+    """Sort rows by how hard it is to assign them to one of two Gaussians."""
+    mixture = fit_two_gaussians(losses)
+    variances = np.maximum(mixture.variances, np.finfo(np.float64).tiny)
+    squares = (losses[:, None] - mixture.means) ** 2
+    with np.errstate(divide="ignore"):
+        log_density = np.log(mixture.weights) - 0.5 * np.log(variances)
+    log_density = log_density - 0.5 * squares / variances
+    posterior = expit(-np.abs(np.diff(log_density, axis=1)[:, 0]))
+    order = np.random.default_rng(seed).permutation(len(losses))
+    shuffled = rows[np.argsort(order[rows])]
+    distance = np.abs(posterior - MIXTURE_POSTERIOR)
+    return shuffled[np.argsort(distance[shuffled], kind="stable")]
 
 
 def _log_odds(model, detector, X, losses):

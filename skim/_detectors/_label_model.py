@@ -14,7 +14,6 @@ INLIERS_PER_OUTLIER = 3  # at least, of which some may be assumed
 ROUNDING = 1e-6  # of scaled values in single precision
 MIN_INFORMATION = 0.05  # of a label about the log-odds of its row, in planning
 N_PLANNED = 500  # rows that are planned jointly
-MAX_SIMILARITIES = 2**20  # computed at a time
 MAX_STEPS = 100  # of Newton's method, which needs about ten
 SHORTEST_STEP = 1e-12
 
@@ -61,25 +60,18 @@ class LabelModel:
 
     def log_odds(self, losses, values):
         """Return the log-odds of rows; those of a row do not depend on the others."""
-        return self.by_loss(losses) + self.by_labels(values)
+        return self.by_loss(losses) + self.influences(values).sum(axis=1)
 
     def by_loss(self, losses):
         """Return the log-odds of rows from their losses alone."""
         return SLOPE * (self._evidence(losses) - self._zero)
-
-    def by_labels(self, values):
-        """Return what labels add to the log-odds of rows."""
-        size = max(MAX_SIMILARITIES // max(len(self.rows), 1), 1)
-        starts = range(0, len(values), size)
-        parts = [self.influences(values[i : i + size]).sum(axis=1) for i in starts]
-        return np.concatenate([np.empty(0), *parts])
 
     def influences(self, values):
         """Return the contribution of each label to the log-odds, (n, n_labels)."""
         return _kernel(self._standardised(values), self._points) * self._weights
 
     def most_informative(self, log_odds, values, n):
-        """Return the indices of `n` rows to ask about, the most informative first.
+        """Return the indices of up to `n` rows, the most informative first.
 
         The next row is the one whose label is least predictable and whose log-odds
         vary most, given the labels so far and those to the rows before it.
@@ -107,9 +99,7 @@ class LabelModel:
             factor[k] = covariance / np.sqrt(variance[best] + 1 / information[best])
             variance -= factor[k] ** 2
             doubt[best] = -1.0
-        order = np.argsort(-doubt * variance, kind="stable")
-        rest = order[: len(points) - n_planned]  # the last ones are chosen
-        return np.r_[np.array(chosen, dtype=np.intp), rest][:n]
+        return np.array(chosen, dtype=np.intp)
 
     def _evidence(self, losses):
         """Map losses to a scale that all tables share; outliers are well above 1."""

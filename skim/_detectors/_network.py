@@ -51,10 +51,6 @@ class NetworkDetector(BaseDetector):
     ----------
     <altbi_attributes>
 
-    explained_by_ : {"feature_losses", "gradients"}
-        Where the contributions of features come from: the module's own
-        `feature_losses`, or integrated gradients.
-
     <attributes>
 
     See Also
@@ -76,7 +72,7 @@ class NetworkDetector(BaseDetector):
     terms, and missing cells are left out of the loss. Without it, missing cells are
     replaced by ordinary ones, and :meth:`explain` returns integrated gradients [1]_,
     which add up to the difference between the loss of a row and that of a row of
-    ordinary cells. `explained_by_` tells which.
+    ordinary cells.
 
     The detector can be pickled if the callable can, as those defined at the top level
     of a module can.
@@ -96,13 +92,6 @@ class NetworkDetector(BaseDetector):
     >>> detector.predict([[0.0, 0.0, 0.0], [6.0, -6.0, 6.0]])
     array([ 1, -1])
 
-    A flow with fewer couplings:
-
-    >>> from functools import partial
-    >>> from skim.networks import Flow
-    >>> detector = NetworkDetector(partial(Flow, n_couplings=2), random_state=0).fit(X)
-    >>> int(detector.score_samples(X).argmin())
-    500
     """
 
     _parameter_constraints: dict = {
@@ -154,9 +143,3 @@ class NetworkDetector(BaseDetector):
 
     snapshot_epochs_ = ALTBIDetector.snapshot_epochs_
     best_epoch_ = ALTBIDetector.best_epoch_
-
-    @property
-    def explained_by_(self) -> str:
-        """Where the contributions of features come from."""
-        by_module = self.model_.shape.has_feature_losses
-        return "feature_losses" if by_module else "gradients"

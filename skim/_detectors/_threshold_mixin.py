@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, Self
 
@@ -33,29 +33,17 @@ class ThresholdMixin(Versioned, OutlierMixin):
     Rows whose score is below `offset_` are outliers.
     """
 
-    _stored: tuple = ("offset_", "model_")
+    fit: Callable
+    score_samples: Callable
     offset_: float
     training_scores_: NDArray[np.float64]
     held_out_scores_: NDArray[np.float64] | None = None
     is_ordinary_: NDArray[np.bool_] | None = None
 
-    @abstractmethod
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Fit the detector."""
-
-    @abstractmethod
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Score rows: the lower, the more abnormal."""
-
     def fit_predict(
         self, X: ArrayLike, y: object = None, **params: Any
     ) -> NDArray[np.int_]:
-        """Fit the detector and label the training data.
-
-        Parameters
-        ----------
-        X, y, **params
-            Passed on to :meth:`fit`.
+        """Fit the detector and label the training data; see :meth:`fit`.
 
         Returns
         -------
@@ -100,10 +88,9 @@ class ThresholdMixin(Versioned, OutlierMixin):
     def outlier_probability(self, X: ArrayLike) -> NDArray[np.float64]:
         """Map the scores of rows to [0, 1], with one half at the threshold.
 
-        The odds of a row are how much rarer its score is than the threshold, if the
-        scores of the training data fall off exponentially from their median: a row
-        with 0.9 is nine times as rare as one at the threshold. This is a convenient
-        scale, not a calibrated frequency of outliers.
+        A row with 0.9 is nine times as rare as one at the threshold, if the scores of
+        the training data fall off exponentially from their median. This is a
+        convenient scale, not a calibrated frequency of outliers.
 
         Parameters
         ----------

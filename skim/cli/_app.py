@@ -79,7 +79,7 @@ app = typer.Typer(
 )
 
 
-Questions = StrEnum("Questions", ["INFORMATIVE", "STRANGEST", "RANDOM"])
+Questions = StrEnum("Questions", ["INFORMATIVE", "STRANGEST"])
 
 
 def _show_version(wanted: bool):
@@ -280,8 +280,6 @@ def review(
         *(contamination, seed, by, drop, categorical, dates),
         has_labels=True,
     )
-    if ask != Questions.STRANGEST:
-        model.set_params(query_strategy=ask.value)
     _work.fit(model, table, reporter, jobs)
     Review(model, table, reporter, source, labels, ids, reasons, ask.value).run()
 

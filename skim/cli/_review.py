@@ -125,8 +125,7 @@ class Review:
             rows = self.results.strangest(None)
         else:
             is_new = ~np.isnan(self.labels.values)
-            if newest.labels_ is not None:
-                is_new &= np.isnan(newest.labels_)
+            is_new &= np.isnan(newest.labels_)
             # Rows are chosen with regard to each other, so answers that the newest fit
             # has not learned yet count as questions.
             rows = newest.query(is_new.sum() + 1, among=is_new | ~is_seen)

@@ -11,13 +11,12 @@ from skim.metrics._labelled import (
     outlier_average_precision_score,
     outlier_roc_auc_score,
 )
-from skim.metrics._scorers import get_scorer, get_scorer_names
+from skim.metrics._scorers import get_scorer
 
 __all__ = [
     "TwoGaussians",
     "fit_two_gaussians",
     "get_scorer",
-    "get_scorer_names",
     "gradient_cohesion",
     "loss_entropy",
     "outlier_average_precision_score",

@@ -6,12 +6,8 @@ from sklearn.utils import column_or_1d
 
 from skim._utils import outlier_mask
 
-ADVICE = " In cross-validation, use StratifiedKFold."
 
-
-def outlier_roc_auc_score(
-    y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
+def outlier_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """Compute the area under the ROC curve, with outliers as the positive class.
 
     Parameters
@@ -23,9 +19,6 @@ def outlier_roc_auc_score(
     y_score : array-like of shape (n_samples,)
         Scores from `decision_function` or `score_samples`: the lower, the more
         abnormal.
-
-    sample_weight : array-like of shape (n_samples,), default=None
-        Sample weights.
 
     Returns
     -------
@@ -41,17 +34,15 @@ def outlier_roc_auc_score(
     >>> outlier_roc_auc_score([1, 1, -1, 1], scores)
     1.0
     """
-    return _with_outliers_positive(roc_auc_score, y_true, y_score, sample_weight)
+    return _with_outliers_positive(roc_auc_score, y_true, y_score)
 
 
-def outlier_average_precision_score(
-    y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
+def outlier_average_precision_score(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """Compute the average precision, with outliers as the positive class.
 
     Parameters
     ----------
-    y_true, y_score, sample_weight
+    y_true, y_score
         As in :func:`outlier_roc_auc_score`.
 
     Returns
@@ -65,12 +56,10 @@ def outlier_average_precision_score(
     >>> outlier_average_precision_score([1, 1, -1, 1], [0.9, -4.0, -3.0, 0.7])
     0.5
     """
-    return _with_outliers_positive(
-        average_precision_score, y_true, y_score, sample_weight
-    )
+    return _with_outliers_positive(average_precision_score, y_true, y_score)
 
 
-def _with_outliers_positive(metric, y_true, y_score, sample_weight):
+def _with_outliers_positive(metric, y_true, y_score):
     y_score = column_or_1d(y_score)
-    is_outlier = outlier_mask(y_true, len(y_score), name="y_true", advice=ADVICE)
-    return float(metric(is_outlier, -y_score, sample_weight=sample_weight))
+    is_outlier = outlier_mask(y_true, len(y_score), "y_true")
+    return float(metric(is_outlier, -y_score))

@@ -1,5 +1,5 @@
 """Searches over the number of epochs."""
 
-from skim.model_selection._search import EpochSearchCV, InSampleSplit
+from skim.model_selection._search import EpochSearchCV
 
-__all__ = ["EpochSearchCV", "InSampleSplit"]
+__all__ = ["EpochSearchCV"]

@@ -1,6 +1,7 @@
 """A search over epochs at the cost of one training run."""
 
 import time
+from collections import defaultdict
 from numbers import Integral
 from typing import Any
 
@@ -10,44 +11,11 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.validation import _num_samples
 
-from skim._utils import outlier_mask
-from skim.metrics import get_scorer, get_scorer_names
+from skim.metrics import get_scorer
 from skim.model_selection._epoch_run import EpochRun, detector_of
 
 DEFAULT_SCORING = "neg_loss_entropy"
-
-
-class InSampleSplit:
-    """The split that trains on all rows and scores all of them.
-
-    This is how outliers are found in a given table: the training rows are the rows of
-    interest. Use it as the `cv` of a search with a scorer that needs no labels, or to
-    evaluate as benchmarks of outlier detection do.
-
-    See Also
-    --------
-    sklearn.model_selection.StratifiedKFold : Folds that spread the outliers evenly.
-
-    Examples
-    --------
-    >>> from skim.model_selection import InSampleSplit
-    >>> list(InSampleSplit().split([[1.0], [2.0]]))
-    [(array([0, 1]), array([0, 1]))]
-    """
-
-    def __repr__(self):
-        return f"{type(self).__name__}()"
-
-    def get_n_splits(self, X=None, y=None, groups=None):
-        """Return the number of splits, 1."""
-        return 1
-
-    def split(self, X, y=None, groups=None):
-        """Generate the indices of all rows, twice."""
-        rows = np.arange(_num_samples(X))
-        yield rows, rows.copy()
 
 
 class EpochSearchCV(GridSearchCV):
@@ -63,15 +31,15 @@ class EpochSearchCV(GridSearchCV):
         A detector of this package, or a Pipeline that ends with one.
 
     param_grid : dict or list of dict
-        Parameters and the values to try, as in GridSearchCV. They must include the
-        number of epochs: "epochs", or "<name of the last step>__epochs" in a Pipeline.
+        Parameters and the values to try, as in GridSearchCV. The number of epochs is
+        "epochs", or "<name of the last step>__epochs" in a Pipeline.
 
     scoring : str, callable, list, tuple or dict, default=None
         How to evaluate a candidate on the test rows, as in GridSearchCV; the names of
-        :func:`skim.metrics.get_scorer_names` are accepted as well. With labels, use
+        :func:`skim.metrics.get_scorer` are accepted as well. With labels, use
         "outlier_roc_auc" or "outlier_average_precision", which accept both
         conventions of labelling; without labels, "neg_loss_entropy", which None stands
-        for, "loss_separation" or "gradient_cohesion".
+        for, or "loss_separation".
 
     n_jobs : int, default=None
         Number of training runs in parallel. None means 1 unless in a
@@ -80,7 +48,7 @@ class EpochSearchCV(GridSearchCV):
     cv : int, cross-validation generator or iterable, default=None
         How to split the data, as in GridSearchCV: None means five plain folds. Use
         :class:`~sklearn.model_selection.StratifiedKFold` if outliers are few or labels
-        are sorted, and :class:`InSampleSplit` to score the training rows.
+        are sorted, and ``[(rows, rows)]`` with all row numbers to score training rows.
 
     refit, verbose, pre_dispatch, error_score, return_train_score : object
         As in GridSearchCV.
@@ -103,9 +71,9 @@ class EpochSearchCV(GridSearchCV):
     Notes
     -----
     The weights after every epoch are kept during the search: some megabytes for
-    tables of fewer than 100 columns, and up to a gigabyte beyond 1,000. Scorers that
-    need no more than the scores of the rows, such as "outlier_roc_auc", are cheapest:
-    the rows are scored once for all numbers of epochs.
+    tables of fewer than 100 columns, and up to a gigabyte beyond 1,000. The scorers of
+    :func:`skim.metrics.get_scorer` are cheapest: the rows are scored once for all
+    numbers of epochs.
 
     Examples
     --------
@@ -150,21 +118,13 @@ class EpochSearchCV(GridSearchCV):
         -------
         self : object
         """
-        runs = self._runs()
-        scoring = _resolved(self.scoring)
+        runs, scoring = self._runs(), self._scorers()
         X, y, groups = indexable(X, y, groups)
-        if isinstance(self.cv, type):
-            raise TypeError(f"cv must be an instance: {self.cv.__name__}(...).")
         splits = list(check_cv(self.cv, y).split(X, y, groups))
-        _check_labels(scoring, y, splits)
-        if self.verbose > 0:
-            print(
-                f"Fitting {len(splits)} folds for each of {len(runs)} training runs, "
-                f"totalling {len(runs) * len(splits)} fits for "
-                f"{sum(map(len, runs))} candidates"
-            )
         jobs = [(run, i, split) for run in runs for i, split in enumerate(splits)]
-        found = Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch)(
+        found = Parallel(
+            self.n_jobs, verbose=self.verbose, pre_dispatch=self.pre_dispatch
+        )(
             delayed(_train_and_score)(
                 clone(self.estimator),
                 run,
@@ -198,36 +158,33 @@ class EpochSearchCV(GridSearchCV):
                 self.feature_names_in_ = best.feature_names_in_
         return self
 
+    def _scorers(self):
+        """Return the scorer, or the scorers by name."""
+        scoring = DEFAULT_SCORING if self.scoring is None else self.scoring
+        if isinstance(scoring, list | tuple):
+            scoring = {name: name for name in scoring}
+        if isinstance(scoring, dict):
+            return {name: get_scorer(scorer) for name, scorer in scoring.items()}
+        return get_scorer(scoring)
+
     def _runs(self):
         """Return the training runs, each the parameters of its candidates by place.
 
         Candidates share a run if they differ in the number of epochs alone.
         """
-        grids = self.param_grid
-        grids = [grids] if isinstance(grids, dict) else list(grids)
         detector_of(self.estimator)
         key = "epochs"
         if isinstance(self.estimator, Pipeline):
             key = f"{self.estimator.steps[-1][0]}__epochs"
-        if not any(key in grid for grid in grids):
-            given = sorted({name for grid in grids for name in grid})
-            raise ValueError(
-                f"param_grid has no {key!r} but {given}; add it, or use GridSearchCV "
-                "to search without epochs."
-            )
-        candidates = list(ParameterGrid(self.param_grid))
-        runs: dict[tuple, dict] = {}
-        place = 0
-        for number, grid in enumerate(grids):
-            _check_epochs(grid.get(key, [1]), key)
-            # The places of the values, in the order in which candidates come.
-            for chosen in ParameterGrid(
-                {name: range(len(grid[name])) for name in grid}
-            ):
-                shared = tuple((name, chosen[name]) for name in grid if name != key)
-                run = runs.setdefault((number, shared), {})
-                run[place] = candidates[place]
-                place += 1
+        runs: dict[tuple, dict] = defaultdict(dict)
+        for place, params in enumerate(ParameterGrid(self.param_grid)):
+            epochs = params.get(key, 1)
+            if not isinstance(epochs, Integral) or epochs < 1:
+                raise ValueError(
+                    f"{key} must be positive integers; param_grid has {epochs!r}."
+                )
+            others = [(n, id(value)) for n, value in params.items() if n != key]
+            runs[tuple(others)][place] = params
         return list(runs.values())
 
     def _formatted(self, records, splits, scorers):
@@ -291,9 +248,10 @@ def _train_and_score(estimator, candidates, X, y, split, scoring, train_scores):
         tuple(None if data is None else _safe_indexing(data, rows) for data in (X, y))
         for rows in split
     )
+    run = EpochRun(estimator, candidates)
     start = time.perf_counter()
     try:
-        run = EpochRun(estimator, candidates).fit(*train)
+        run.fit(*train)
     except Exception as error:
         return dict.fromkeys(candidates, error)
     fit_time = time.perf_counter() - start
@@ -302,65 +260,7 @@ def _train_and_score(estimator, candidates, X, y, split, scoring, train_scores):
     by_kind = {kind: run.scores(scoring, *part) for kind, part in parts.items()}
     times = {"fit_time": fit_time, "score_time": time.perf_counter() - start}
     return {
-        place: run.errors_.get(place)
+        place: run.errors.get(place)
         or times | {kind: scores[place] for kind, scores in by_kind.items()}
         for place in candidates
     }
-
-
-def _resolved(scoring):
-    """Replace the names of scorers by the scorers."""
-    if scoring is None:
-        scoring = DEFAULT_SCORING
-    if isinstance(scoring, str):
-        return _known_scorer(scoring)
-    if isinstance(scoring, dict):
-        return {name: _known_scorer(scorer) for name, scorer in scoring.items()}
-    if isinstance(scoring, list | tuple) and all(isinstance(s, str) for s in scoring):
-        if len(set(scoring)) < len(scoring):
-            raise ValueError(f"scoring has repeated names: {scoring}.")
-        return {name: _known_scorer(name) for name in scoring}
-    if not callable(scoring):
-        raise ValueError(
-            f"scoring must be names of scorers or a callable: {scoring!r}."
-        )
-    return scoring
-
-
-def _known_scorer(scoring):
-    try:
-        return get_scorer(scoring)
-    except ValueError:
-        raise ValueError(
-            f"Unknown scorer {scoring!r}; use one of {', '.join(get_scorer_names())}, "
-            "or of sklearn.metrics.get_scorer_names()."
-        ) from None
-
-
-def _check_labels(scoring: Any, y, splits):
-    """Refuse labels that our scorers cannot use, before training anything."""
-    scorers = scoring.values() if isinstance(scoring, dict) else [scoring]
-    if not any(getattr(scorer, "needs_labels", False) for scorer in scorers):
-        return
-    if y is None:
-        raise ValueError(
-            "The scorer needs labels y; without labels, use 'neg_loss_entropy' or "
-            "'loss_separation'."
-        )
-    is_outlier = outlier_mask(y, len(y))
-    if any(is_outlier[test].mean() in (0, 1) for _, test in splits):
-        raise ValueError(
-            "Some fold has test rows of one class only; use fewer folds or "
-            "cv=StratifiedKFold(), which spreads the outliers over the folds."
-        )
-
-
-def _check_epochs(values, key):
-    values = list(values)
-    for value in values:
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(
-                f"{key} must be positive integers; param_grid has {value!r}."
-            )
-    if len(set(values)) < len(values):
-        raise ValueError(f"{key} has repeated values in param_grid: {values}.")

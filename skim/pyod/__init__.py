@@ -6,6 +6,6 @@ except ImportError as error:
     raise ImportError("skim.pyod needs PyOD: pip install 'skim-od[pyod]'") from error
 
 from skim.pyod._adapter import PyODDetector, from_pyod
-from skim.pyod._detectors import ALTBI, ODIM, IMAutoencoder, Network
+from skim.pyod._detectors import ALTBI, ODIM, IMAutoencoder
 
-__all__ = ["ALTBI", "ODIM", "IMAutoencoder", "Network", "PyODDetector", "from_pyod"]
+__all__ = ["ALTBI", "ODIM", "IMAutoencoder", "PyODDetector", "from_pyod"]

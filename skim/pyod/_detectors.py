@@ -10,20 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from pyod.models.base import BaseDetector
 from sklearn.utils.validation import check_is_fitted
 
-from skim import ALTBIDetector, IMAutoencoderDetector, NetworkDetector, ODIMDetector
+from skim import ALTBIDetector, IMAutoencoderDetector, ODIMDetector
 from skim._utils import shared_docs
-
-FITTED = ("detector_", "decision_scores_", "labels_", "threshold_")
-
 
 DOCS = """Read more in the :doc:`User Guide </pyod>`.
 
 Parameters
 ----------
-contamination : float or PyThresh object, default=0.1
-    Share of outliers in the training data, in (0, 0.5], which sets the
-    threshold, or an object that finds the threshold from the training scores,
-    such as ``pyod.models.thresholds.IQR()``.
+contamination : float, default=0.1
+    Share of outliers in the training data, in (0, 0.5], which sets the threshold.
 
 **params : dict
     The other parameters of :class:`skim.{name}`, with the same defaults.
@@ -34,22 +29,14 @@ decision_scores_ : ndarray of shape (n_samples,)
     Scores of the training data, high for outliers.
 
 threshold_ : float
-    Rows with a higher score are outliers. With a PyThresh object, this is the
-    threshold of that object, on a scale of its own.
+    Rows with a higher score are outliers.
 
 labels_ : ndarray of shape (n_samples,)
     Labels of the training data: 0 for inliers, 1 for outliers.
 
 detector_ : object
-    The fitted skim detector, with `history_` and more. Its own threshold is not
-    used.
-
-n_features_in_ : int
-    Number of features seen during `fit`.
-
-feature_names_in_ : ndarray of shape (`n_features_in_`,)
-    Names of features seen during `fit`. Defined only when `X` has
-    feature names that are all strings."""
+    The fitted skim detector, with `history_`, ``explain`` and more. Its own threshold
+    is not used."""
 
 
 class PyODIMDetector(BaseDetector):
@@ -68,8 +55,8 @@ class PyODIMDetector(BaseDetector):
         contamination = parameters["contamination"]
         parameters["contamination"] = contamination.replace(default=0.1)
 
-        def __init__(self, *args, **params):
-            super(cls, self).__init__(*args, **params)
+        def __init__(self, **params):
+            super(cls, self).__init__(**params)
 
         __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [*parameters.values()]
@@ -77,19 +64,19 @@ class PyODIMDetector(BaseDetector):
         cls.__init__ = __init__  # type: ignore[method-assign]
         shared_docs(shared=DOCS.replace("{name}", of.__name__))(cls)
 
-    def __init__(self, *args: Any, contamination: float | Any = 0.1, **params: Any):
-        params = self._detector_class(*args, **params).get_params(deep=False)
+    def __init__(self, *, contamination: float = 0.1, **params: Any):
+        params = self._detector_class(**params).get_params(deep=False)
         for name, value in params.items():
             setattr(self, name, value)
         super().__init__(contamination=contamination)
 
     @classmethod
-    def paper(cls, *, contamination: float | Any = 0.1, **params: Any) -> Self:
+    def paper(cls, *, contamination: float = 0.1, **params: Any) -> Self:
         """Make a detector with the settings of the original method.
 
         Parameters
         ----------
-        contamination : float or PyThresh object, default=0.1
+        contamination : float, default=0.1
             As in the constructor.
 
         **params : dict
@@ -99,13 +86,8 @@ class PyODIMDetector(BaseDetector):
         -------
         detector : object
         """
-        return cls._like(cls._detector_class.paper(**params), contamination)
-
-    @classmethod
-    def _like(cls, detector, contamination):
-        """Return a detector with the parameters of a skim detector."""
-        params = detector.get_params(deep=False)
-        return cls(**(params | {"contamination": contamination}))
+        settings = cls._detector_class.paper(**params).get_params(deep=False)
+        return cls(**(settings | {"contamination": contamination}))
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit the detector to unlabelled data.
@@ -122,13 +104,12 @@ class PyODIMDetector(BaseDetector):
         -------
         self : object
         """
-        params = self.get_params(deep=False)
-        # A failed fit must not leave the detector fitted.
-        for name in FITTED:
-            self.__dict__.pop(name, None)
-        if not self._check_contamination():
-            params["contamination"] = "auto"  # not used
-        detector = self._detector_class(**params).fit(X)
+        share = self.contamination
+        if not (isinstance(share, float) and 0 < share <= 0.5):
+            raise ValueError(
+                f"contamination must be a float in (0, 0.5], not {share!r}."
+            )
+        detector = self._detector_class(**self.get_params(deep=False)).fit(X)
         # With labels, PyOD would take their number of classes in predict_proba.
         self._set_n_classes(None)
         self.detector_ = detector
@@ -136,19 +117,7 @@ class PyODIMDetector(BaseDetector):
             self.decision_scores_ = -detector.training_scores_
         else:
             self.decision_scores_ = -detector.score_samples(X)
-        self._process_decision_scores()
-        return self
-
-    def _check_contamination(self):
-        """Return whether `contamination` is a number rather than a thresholder."""
-        given = self.contamination
-        is_number = isinstance(given, (float, int))  # as in PyOD
-        if not (0 < given <= 0.5 if is_number else hasattr(given, "predict")):
-            raise ValueError(
-                "contamination must be a Python float in (0, 0.5] or a PyThresh "
-                f"object, not {given!r}."
-            )
-        return is_number
+        return self._process_decision_scores()
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Score rows: the higher, the more abnormal.
@@ -161,29 +130,10 @@ class PyODIMDetector(BaseDetector):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            The loss of each row, averaged over the ensemble members and the
-            snapshots: ``-score_samples(X)`` of the skim detector.
+            The loss of each row: ``-score_samples(X)`` of the skim detector.
         """
-        check_is_fitted(self, FITTED)
+        check_is_fitted(self)
         return -self.detector_.score_samples(X)
-
-    def explain(self, X: ArrayLike, **params: Any) -> Any:
-        """Split ``decision_function(X)`` over the features.
-
-        See :meth:`skim.ALTBIDetector.explain`.
-        """
-        check_is_fitted(self, FITTED)
-        return self.detector_.explain(X, **params)
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen during `fit`."""
-        return self.detector_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of features seen during `fit`, if they were all strings."""
-        return self.detector_.feature_names_in_
 
 
 class ALTBI(PyODIMDetector, of=ALTBIDetector):
@@ -223,32 +173,4 @@ class IMAutoencoder(PyODIMDetector, of=IMAutoencoderDetector):
     at which its errors separate best. Rows that they reconstruct poorly are outliers.
 
     <shared>
-    """
-
-    @classmethod
-    def theorem(cls, *, contamination: float | Any = 0.1, **params: Any) -> Self:
-        """Make a detector in the setting of the theorem.
-
-        See :meth:`skim.IMAutoencoderDetector.theorem`.
-        """
-        return cls._like(cls._detector_class.theorem(**params), contamination)
-
-
-class Network(PyODIMDetector, of=NetworkDetector):
-    """:class:`skim.NetworkDetector` as a PyOD detector.
-
-    An ensemble of torch modules, built-in ones or your own, is trained with a truncated
-    loss. Rows with a large loss are outliers.
-
-    <shared>
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skim.pyod import Network
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.r_[rng.normal(size=(500, 3)), [[6.0, -6.0, 6.0]]]
-    >>> detector = Network("flow", contamination=0.005, random_state=0).fit(X)
-    >>> detector.predict([[0.0, 0.0, 0.0], [6.0, -6.0, 6.0]])
-    array([0, 1])
     """

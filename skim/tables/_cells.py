@@ -96,7 +96,10 @@ class Tail(Stored):
             scale = last / spread * growth
         else:  # most values are the same, and nothing is known of the others' tail
             index = HEAVIEST
-            scale = float(np.median(beyond) / 2 - start / 2) * 2 if len(beyond) else 1.0
+            near, far = np.quantile(values, 0.25), start  # the spread on the other side
+            if near == far and len(beyond):
+                far = np.median(beyond)
+            scale = float(far / 2 - near / 2) * 2 if near < far else 1.0
         limits = np.finfo(float)
         scale = float(np.clip(scale, limits.tiny, limits.max))
         step_size = max(n // 2000, 1)  # ranks need not be exact

@@ -35,7 +35,8 @@ class TableDetector(ThresholdMixin, BaseEstimator):
     of how rare it would be among ordinary rows:
 
     - **cells**: each value against its column. Numbers and dates are compared with
-      each of the two tails of their column, levels by how rare they are; misspellings
+      each of the two tails of their column, and numbers with those that have the same
+      level of another column, levels by how rare they are; misspellings
       of a frequent level, signs that no other number has, cells that cannot be read,
       and dates in an impossible order are stranger than what is merely rare.
     - **neighbours**: each row against the rows most like it.
@@ -83,7 +84,8 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         Threshold: ``decision_function = score_samples - offset_``.
 
     training_scores_ : ndarray of shape (n_samples,)
-        Scores of the training data.
+        Scores of the training data; if `contamination` is 0, those that each row would
+        have if it were new.
 
     training_summary_ : dict
         What each column of the training data looked like, with which `skim score`
@@ -200,7 +202,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             **{k: v for k, v in settings.items() if k in known and v is not None}
         )
         with nets.compute():
-            model, scores, held_out, is_ordinary = fit_model(
+            model, scores, is_ordinary = fit_model(
                 frame,
                 encoder,
                 detector,
@@ -209,6 +211,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
                 n_jobs=self.n_jobs,
             )
         summary = summarise(model.encoder, frame, by)
+        held_out = scores if self.contamination == 0 else None
         set_verdict(self, checked, scores, held_out, is_ordinary)
         self.model_, self.training_summary_ = model, summary
         return self
@@ -292,7 +295,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             is written), "expected" and "surprise". The kinds are "high", "low",
             "sign", "code" (of a missing value), "unreadable", "misspelling", "rare",
             "missing", "order" (of dates), "conflict" (with another column),
-            "context" (unlike similar rows), and
+            "context" (unlike similar rows, or rows with the same level), and
             "combination", whose "column" and "value" name several.
         """
         check_is_fitted(self)

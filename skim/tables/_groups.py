@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from skim._utils import Stored
 from skim.tables._cells import Tail
-from skim.tables._text import on_unique
 
-ALL = "\0all"  # the key of all rows among groups
-MAX_WITHIN = 0.5  # spread within groups, as a share of that of all rows, that tells
+MAX_WITHIN = 0.7  # spread within groups, as a share of that of all rows, that tells
 MIN_ROWS = 5  # per group
 
 
@@ -22,54 +19,55 @@ class Groups(Stored):
 
     Attributes
     ----------
-    center, spread : dict of str to ndarray of shape (p,)
-        By group; the key `ALL` stands for all rows, and for new groups.
+    center, spread : ndarray of shape (n_groups + 1, p)
+        By group; the last ones are those of all rows, and of new groups.
     """
 
-    center: dict
-    spread: dict
+    center: np.ndarray
+    spread: np.ndarray
 
     @classmethod
-    def of(cls, numbers, groups):
-        """Learn from numbers, of shape (n, p), and the group of each row.
+    def of(cls, numbers, codes):
+        """Learn from numbers, of shape (n, p), and the group of each row, from 0.
 
         A group's estimates are shrunk as far as chance explains that groups differ.
         """
-        rows = groups.groupby(groups, sort=False).indices
-        parts = [numbers[own] for own in rows.values()]
-        sizes = np.array([np.isfinite(own).sum(axis=0) for own in parts])
-        centers = np.array([_center(own) for own in parts])
-        spreads = np.log([_spread(own) for own in parts])
+        import pandas as pd
+
+        table = pd.DataFrame(np.where(np.isfinite(numbers), numbers, np.nan))
+        parts = table.groupby(codes)
+        every = range(codes.max(initial=-1) + 1)
+        sizes = parts.count().reindex(every, fill_value=0).to_numpy()
+        low, centers, high, deviation = (
+            part.reindex(every).to_numpy()
+            for part in (*map(parts.quantile, (0.25, 0.5, 0.75)), parts.std(ddof=0))
+        )
+        whole = table.median().fillna(0.0).to_numpy()
+        centers = np.where(sizes > 0, centers, whole)
+        spreads = np.where(high > low, (high - low) / 1.349, deviation)
+        spreads = np.log(np.where(spreads > 0, spreads, 1.0))
         known = np.where(sizes > 1, sizes, 0)
         usual = np.average(spreads, axis=0, weights=known + 1e-9)
         spreads = _shrunk(spreads, usual, known, 1.5)
-        whole = _center(numbers)
         centers = _shrunk(centers, whole, sizes, 1.5 * np.exp(2 * spreads))
-        center = {ALL: whole} | dict(zip(rows, centers, strict=True))
-        spread = {ALL: np.exp(usual)} | dict(zip(rows, np.exp(spreads), strict=True))
-        return cls(center, spread)
+        return cls(np.vstack([centers, whole]), np.exp(np.vstack([spreads, usual])))
 
-    def adjust(self, numbers, groups):
+    def adjust(self, numbers, codes):
         """Return numbers as if all groups had the same location and scale."""
-        center, spread = self.of_rows(groups)
-        return (numbers - center) / spread * self.spread[ALL] + self.center[ALL]
+        center, spread = self.of_rows(codes)
+        return (numbers - center) / spread * self.spread[-1] + self.center[-1]
 
-    def restore(self, value, j, group):
+    def restore(self, value, j, code):
         """Return what an adjusted number is within a group."""
-        group = group if group in self.center else ALL
-        z = (value - self.center[ALL][j]) / self.spread[ALL][j]
-        return z * self.spread[group][j] + self.center[group][j]
+        center, spread = self.of_rows(np.array([code]))
+        z = (value - self.center[-1, j]) / self.spread[-1, j]
+        return float(z * spread[0, j] + center[0, j])
 
-    def of_rows(self, groups):
-        """Return the location and scale of each row, of shape (n, p)."""
-        places = {name: place for place, name in enumerate(self.center)}
-        codes = on_unique(
-            groups, lambda names: [places.get(name, places[ALL]) for name in names], 0
-        )
-        center, spread = (
-            np.array(list(by.values())) for by in (self.center, self.spread)
-        )
-        return center[codes], spread[codes]
+    def of_rows(self, codes):
+        """Return the location and scale of the group of each row, of shape (n, p)."""
+        n_groups = len(self.center) - 1
+        places = np.where((codes >= 0) & (codes < n_groups), codes, n_groups)
+        return self.center[places], self.spread[places]
 
 
 def _shrunk(estimates, usual, sizes, variance):
@@ -80,21 +78,6 @@ def _shrunk(estimates, usual, sizes, variance):
     between = np.maximum(between, 0) + np.finfo(float).tiny
     weight = sizes * between / (sizes * between + variance)
     return usual + weight * (estimates - usual)
-
-
-def _center(numbers):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns of gaps
-        return np.nan_to_num(np.nanmedian(numbers, axis=0))
-
-
-def _spread(numbers):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        low, high = np.nanquantile(numbers, [0.25, 0.75], axis=0)
-        spread = (high - low) / 1.349
-        spread = np.where(spread > 0, spread, np.nanstd(numbers, axis=0))
-    return np.where(spread > 0, spread, 1.0)
 
 
 @dataclass(frozen=True)
@@ -124,45 +107,34 @@ class Context(Stored):
         ----------
         numbers : ndarray of shape (n,)
         levels : dict of str to ndarray of int of shape (n,)
-            Codes by column.
+            Codes by column, -1 where missing.
         """
-        import pandas as pd
-
-        known = np.isfinite(numbers)
-        x = numbers[known, None]
-        best, least = None, MAX_WITHIN * _deviation(x - _center(x))
+        found, least = None, np.inf
         for name, codes in levels.items():
-            own = pd.Series(codes[known])
-            if own.nunique() * MIN_ROWS > len(own):
+            known = np.isfinite(numbers) & (codes >= 0)
+            x, own = numbers[known, None], codes[known]
+            if not len(own) or len(np.unique(own)) * MIN_ROWS > len(own):
                 continue
             groups = Groups.of(x, own)
-            center, _ = groups.of_rows(own)
-            within = _deviation(x - center)
-            if within < least:
+            within = np.median(np.abs(x - groups.of_rows(own)[0]))
+            if within < min(least, MAX_WITHIN * np.median(np.abs(x - np.median(x)))):
                 alike = groups.adjust(x, own)[:, 0]
-                best, least = (name, groups, alike), within
-        if best is None:
-            return None
-        name, groups, alike = best
-        return cls(name, groups, Tail.of(-alike), Tail.of(alike))
+                found, least = (
+                    cls(name, groups, Tail.of(-alike), Tail.of(alike)),
+                    within,
+                )
+        return found
 
     def surprise(self, numbers, codes):
         """Return the surprise of numbers beside others with the same level."""
-        import pandas as pd
-
         found = np.zeros(len(numbers))
-        known = np.isfinite(numbers)
-        alike = self.groups.adjust(numbers[known, None], pd.Series(codes[known]))[:, 0]
-        found[known] = np.maximum(
-            self.lower.surprise(-alike), self.upper.surprise(alike)
-        )
+        known = np.isfinite(numbers) & (codes >= 0)
+        alike = self.groups.adjust(numbers[known, None], codes[known])[:, 0]
+        low, high = self.lower.surprise(-alike), self.upper.surprise(alike)
+        found[known] = np.maximum(low, high)
         return found
 
     def usual(self, code):
         """Return the range of usual numbers with a level."""
-        ends = (-self.lower.usual, self.upper.usual)
-        return [float(self.groups.restore(end, 0, code)) for end in ends]
-
-
-def _deviation(numbers):
-    return float(np.median(np.abs(numbers))) if len(numbers) else 0.0
+        ends = -self.lower.usual, self.upper.usual
+        return [self.groups.restore(end, 0, code) for end in ends]

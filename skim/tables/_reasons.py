@@ -19,7 +19,8 @@ DAY_0 = datetime.date(1970, 1, 1).toordinal()
 def table_reasons(model, frame, n_reasons):
     """Return the reasons of rows, one line each, as a DataFrame.
 
-    Cells that are strange by themselves come first, then those that are among the most
+    Cells that are strange by themselves, or beside others with the same level of
+    another column, come first, then those that are among the most
     extreme or rarest 2 % of their column. A row that has none is compared
     with similar rows: a cell that they would not have is a reason ("context"), and if
     there is none either, the columns that set the row apart are named together.
@@ -179,7 +180,8 @@ class Row:
         if kind == "context":
             context = self.model.contexts[name]
             code = self.codes[list(self.model.levels).index(context.level)]
-            expected = self._range(j, *context.usual(code))
+            seen = cells.upper.values[[0, -1]]
+            expected = self._range(j, *np.clip(context.usual(code), *seen))
             return f"{expected}, {self._as_with(context.level)}"
         expected = self._range(j, -cells.lower.usual, cells.upper.usual)
         return f"{expected}, or a gap" if kind == "code" else expected

@@ -31,11 +31,11 @@ CLEAN_WEIGHTS = 0.0, 6.0, 1.0
 LINEAR = 5.0  # surprise of one of these up to which it counts in full
 ERROR = 5.0  # weight of the cell that looks most like an error
 EXTREME = 0.5  # of the most extreme or rarest cell, where it does not
+CONTEXT = 1.0  # of the most extreme one beside those with the same level
 IS_TAIL = np.isin(KINDS, ("high", "low", "context"))  # by kind
 IS_ERROR = np.isin(
     KINDS, ("sign", "code", "unreadable", "misspelling", "order", "conflict")
 )
-N_NEAREST, N_NEAREST_CLEAN = 20, 1
 FAR = 1e150  # size of numbers, whose squares must be finite
 CHUNK = 20_000  # rows judged at a time
 
@@ -133,6 +133,8 @@ class TableModel(Stored):
     groups : Groups or None
     by : str or None
         The column of the groups.
+    group_codes : dict of str to int
+        The groups by name.
     neighbours : Neighbours or None
         None while the model is being fitted.
     n_rows : int
@@ -153,6 +155,7 @@ class TableModel(Stored):
     marks: dict
     groups: Groups | None
     by: str | None
+    group_codes: dict
     neighbours: Any
     n_rows: int
     scales: tuple
@@ -202,8 +205,10 @@ class TableModel(Stored):
         return np.stack(columns, axis=1) if columns else numbers
 
     def groups_of(self, frame):
-        """Return the group of each row."""
-        return group_names(frame[self.by])
+        """Return the group of each row as a number, -1 if it is new."""
+        names = to_text(frame[self.by]).fillna("")
+        get = self.group_codes.get
+        return on_unique(names, lambda names: [get(name, -1) for name in names], -1)
 
     def codes(self, texts, n_rows):
         """Return the levels of rows as numbers, of shape (n_rows, q), -1 if missing."""
@@ -221,11 +226,11 @@ class TableModel(Stored):
         losses = -self.detector.score_samples(columns.features)
         return self.judge_columns(columns, codes, losses, n_jobs)
 
-    def judge_columns(self, columns, codes, losses, n_jobs=None):
+    def judge_columns(self, columns, codes, losses, n_jobs=None, is_training=False):
         """Return what is surprising about rows, given the losses of the networks."""
         search = self.neighbours.search(n_jobs)
         numbers = self.eased(columns.numbers)
-        distances = self.neighbours.distances(search, numbers, codes)
+        distances = self.neighbours.distances(search, numbers, codes, is_training)
         return replace(
             self.judge_cells(columns, codes), neighbours=distances, networks=losses
         )
@@ -273,7 +278,9 @@ class TableModel(Stored):
         """
         extreme = np.log(self.n_rows * len(self.names))
         usual = np.where(IS_TAIL, extreme, self.usual)[judged.kinds]
-        weight = np.where(IS_ERROR, ERROR, EXTREME)[judged.kinds]
+        weights = np.where(IS_ERROR, ERROR, EXTREME)
+        weights[KIND["context"]] = CONTEXT
+        weight = weights[judged.kinds]
         return weight * np.maximum(judged.cells - usual, 0)
 
     def has_error(self, judged):
@@ -289,11 +296,6 @@ class TableModel(Stored):
         for weight, scale, part in zip(weights, self.scales, parts, strict=True):
             total += weight * scale(part)
         return total
-
-
-def group_names(column):
-    """Return the group of each row as text, "" where missing."""
-    return to_text(column).fillna("").astype(object).reset_index(drop=True)
 
 
 def frequent_text(frame, columns, names):
@@ -323,9 +325,7 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     -------
     model : TableModel
     scores : ndarray of shape (n,)
-        Of the rows of the table.
-    held_out : ndarray of shape (n,) or None
-        The same by what has not seen the rows, if the table is clean.
+        Of the rows of the table; if it is clean, by what has not seen the row.
     is_ordinary : ndarray of bool of shape (n,)
         Which rows have no cell that looks like an error.
     """
@@ -336,11 +336,14 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     levels = [name for name, how in treated.items() if how == "frequency"]
     model = TableModel(
         encoder, detector, dict.fromkeys(numeric), dict.fromkeys(levels), dates,
-        [], [], {}, {}, None, by, None, len(frame), (), is_clean,
+        [], [], {}, {}, None, by, {}, None, len(frame), (), is_clean,
     )  # fmt: skip
     if by is not None:
+        names = to_text(frame[by]).fillna("").unique().tolist()
+        codes = {name: code for code, name in enumerate(names)}
         plain = model.columns(frame).numbers
-        model = replace(model, groups=Groups.of(plain, group_names(frame[by])))
+        model = replace(model, group_codes=codes)
+        model = replace(model, groups=Groups.of(plain, model.groups_of(frame)))
     columns = model.columns(frame)
     model = replace(model, marks=frequent_text(frame, columns, numeric))
     columns = replace(columns, missing=model.missing(frame))
@@ -364,8 +367,7 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
         orders=misordered(days),
     )
     codes = model.codes(columns.texts, n)
-    nearest = N_NEAREST_CLEAN if is_clean else N_NEAREST
-    neighbours = Neighbours.of(model.eased(columns.numbers), codes, nearest)
+    neighbours = Neighbours.of(model.eased(columns.numbers), codes, is_clean)
     by_level = dict(zip(levels, codes.T, strict=True))
     contexts = {
         name: context
@@ -378,14 +380,9 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     losses = -detector.training_scores_
     if getattr(detector, "training_rows_", None) is not None:
         losses = -detector.score_samples(columns.features)
-    judged = model.judge_columns(columns, codes, losses, n_jobs)
-    scales = tuple(
-        Scale.of(part)
-        for part in (judged.cells.sum(axis=1), judged.neighbours, judged.networks)
-    )
-    model = replace(model, scales=scales)
-    held_out = None
-    if is_clean and getattr(detector, "held_out_scores_", None) is not None:
-        unseen = replace(judged, networks=-detector.held_out_scores_)
-        held_out = -model.total(unseen)
-    return model, -model.total(judged), held_out, ~model.has_error(judged)
+    elif is_clean and getattr(detector, "held_out_scores_", None) is not None:
+        losses = -detector.held_out_scores_
+    judged = model.judge_columns(columns, codes, losses, n_jobs, is_training=True)
+    parts = judged.cells.sum(axis=1), judged.neighbours, judged.networks
+    model = replace(model, scales=tuple(Scale.of(part) for part in parts))
+    return model, -model.total(judged), ~model.has_error(judged)

@@ -26,7 +26,9 @@ def test_snapshots_do_not_depend_on_later_epochs(table):
     short = ALTBIDetector(epochs=8, schedule=one, random_state=0).fit(table)
     long = ALTBIDetector(epochs=12, schedule=late, random_state=0).fit(table)
     assert (short.best_epoch_, long.snapshot_epochs_[0]) == (8, 8)
-    assert np.array_equal(long.weights_[0], short.weights_[0])
+    assert np.array_equal(
+        long.model_.snapshots.weights[0], short.model_.snapshots.weights[0]
+    )
 
 
 def test_truncation_ignores_the_worst_rows(table, is_outlier):
@@ -51,7 +53,10 @@ def test_widths_are_the_published_ones_and_can_be_limited(table):
         assert hidden_and_latent_widths(n_features, 512) == expected
     assert hidden_and_latent_widths(2000, 64) == (64, 32, 16)
     narrow = ALTBIDetector(epochs=1, network=VAEConfig(max_width=8)).fit(table)
-    assert narrow.weights_.size < ALTBIDetector(epochs=1).fit(table).weights_.size
+    assert (
+        narrow.model_.snapshots.weights.size
+        < ALTBIDetector(epochs=1).fit(table).model_.snapshots.weights.size
+    )
 
 
 def test_default_finds_outliers_of_a_real_table(adbench):

@@ -41,10 +41,9 @@ def test_wide_tables_are_reduced_and_others_are_not(fitted):
 
 
 def test_the_number_of_components_can_be_chosen_for_any_table():
-    for n_components, n_found in ((5, 5), (1000, 30)):
-        network = VAEConfig(n_components=n_components)
-        detector = ALTBIDetector(network=network, **QUICK).fit(X[:, :30])
-        assert detector.model_.scaler.components_.shape == (n_found, 30)
+    network = VAEConfig(n_components=5)
+    detector = ALTBIDetector(network=network, **QUICK).fit(X[:, :30])
+    assert detector.model_.scaler.components_.shape == (5, 30)
 
 
 def test_what_lies_outside_the_components_counts(fitted):

@@ -132,12 +132,6 @@ def test_values_far_from_the_only_others_are_far():
     assert detector.score_samples(new)[2] < detector.training_scores_.min()
 
 
-def test_without_squashing_there_is_no_such_loss():
-    X = rows_with(1000.0, n_rows=300)
-    detector = ALTBIDetector.paper(epochs=5, random_state=0).fit(X)
-    assert detector.model_.scaler.scale(1e6 * X).far is None
-
-
 def test_nothing_else_depends_on_far_cells(clean, spoilt):
     assert clean.model_.scaler.scale(normal_rows(seed=1)).far is None
     X, detector = rows_with(1000.0), pickle.loads(pickle.dumps(spoilt))

@@ -37,7 +37,7 @@ def test_rows_with_gaps_can_be_scored_labelled_and_explained(
     relative = detector.explain(gappy, relative=True)
     assert np.isfinite(explained).all()
     assert_array_equal(relative == 0, missing)
-    typical = np.broadcast_to(detector.typical_contributions_, gappy.shape)
+    typical = np.broadcast_to(detector.model_.typical.by_column, gappy.shape)
     assert_array_equal(explained[missing], typical[missing])
     reasons = detector.reasons(gappy, n_reasons=None)
     assert reasons["value"].isna().sum() == missing.sum()

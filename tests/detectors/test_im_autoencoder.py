@@ -25,7 +25,7 @@ def test_scores_are_squared_errors_of_the_network(table):
     ).fit(table)
     x = detector.feature_space(table).astype(np.float64)
     losses = []
-    for weights in detector.weights_[0].astype(np.float64):
+    for weights in detector.model_.snapshots.weights[0].astype(np.float64):
         W, A = weights[:24].reshape(4, 6), weights[24:].reshape(6, 4)
         losses.append(((x - np.maximum(x @ W.T, 0) @ A.T) ** 2).sum(axis=1))
     np.testing.assert_allclose(
@@ -45,7 +45,10 @@ def test_theorem_setting_is_full_batch_gradient_descent_on_the_encoder(table):
     params = {"network__hidden_units": 4, "stopping": None}
     one = theorem(epochs=1, **params).fit(table)
     two = theorem(epochs=2, **params).fit(table)
-    first, second = one.weights_[0, 0], two.weights_[0, 0]
+    first, second = (
+        one.model_.snapshots.weights[0, 0],
+        two.model_.snapshots.weights[0, 0],
+    )
     assert np.array_equal(first[24:], second[24:])  # the decoder stays
     W, A = (
         first[:24].reshape(4, 6).astype(float),
@@ -74,5 +77,8 @@ def test_the_warm_up_descends_the_same_objective(table):
     warm = LastWeights.theorem(ema_steps=1, epochs=1, stopping=None, random_state=0)
     two_steps = theorem(epochs=2, stopping=None)
     np.testing.assert_allclose(
-        warm.fit(table).weights_, two_steps.fit(table).weights_, rtol=1e-4, atol=1e-6
+        warm.fit(table).model_.snapshots.weights,
+        two_steps.fit(table).model_.snapshots.weights,
+        rtol=1e-4,
+        atol=1e-6,
     )

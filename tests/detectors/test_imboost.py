@@ -1,7 +1,6 @@
 """IMBoost: labels, questions and what is learned from the answers."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -23,10 +22,9 @@ from skim import (
 )
 from skim._detectors import _base, _imboost
 from skim._model._reasons import deciding_labels
+from skim.metrics import fit_two_gaussians
 from skim.networks import VAEConfig
 from skim.schedules import ALTBISchedule
-
-STRATEGIES = ("informative", "mixture", "random")
 
 
 def small(**params):
@@ -88,23 +86,12 @@ def test_without_labels_it_is_its_detector(make, hidden):
     boosted = make()
     expected = clone(boosted.detector).set_params(random_state=0).fit(hidden[0])
     for unknown in (None, np.full(300, np.nan), [None] * 300):
-        boosted.fit(hidden[0], labels=unknown)
+        boosted.fit(*hidden, labels=unknown)
         assert_array_equal(boosted.training_scores_, expected.training_scores_)
         assert_array_equal(boosted.score_samples(hidden[0]), expected.training_scores_)
         assert boosted.offset_ == expected.offset_
-        assert boosted.labels_ is None
+        assert np.isnan(boosted.labels_).all()
         assert len(boosted.label_rows_) == 0
-
-
-def test_y_is_ignored_with_a_warning_if_it_looks_like_labels(hidden, labels, without):
-    X, is_outlier = hidden
-    expected = without.training_scores_
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for y in (is_outlier, np.where(is_outlier, -1, 1), np.linspace(0, 1, 300)):
-            assert_array_equal(quick().fit(X, y).training_scores_, expected)
-    with pytest.warns(UserWarning, match=r"pass them as fit\(X, labels=y\)"):
-        assert_array_equal(quick().fit(X, labels).training_scores_, expected)
 
 
 @pytest.mark.parametrize(
@@ -182,13 +169,6 @@ def test_labels_of_one_kind_at_most_double_or_halve_the_outliers(
     after = np.sum(quick().fit_predict(X, labels=labels) == -1)
     factor = min(1 + n_labels / 5, 2)
     assert round(before / factor) <= after <= round(before * factor)
-
-
-def test_contradicting_labels_of_duplicates_are_warned_of(hidden, labels):
-    X = np.r_[hidden[0], hidden[0]]
-    with pytest.warns(UserWarning, match="in 60 cases: .* labelled both 0 and 1"):
-        scores = quick().fit(X, labels=np.r_[labels, 1 - labels]).training_scores_
-    assert_array_equal(scores[:300], scores[300:])
 
 
 # What a fitted detector can do -----------------------------------------------
@@ -309,7 +289,6 @@ def test_new_labels_train_nothing_again(hidden, labels, learned, n_trained):
         {},  # but the data
         {"detector__schedule__burn_in": 0.8},
         {"random_state": 1},
-        {"detector": IMAutoencoderDetector(epochs=2)},
         {"detector": quick_paper().detector},  # labels enter its training
     ],
 )
@@ -346,56 +325,39 @@ def test_a_fit_that_fails_leaves_the_previous_one(make, hidden, labels, monkeypa
 # Asking ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_questions_are_about_unlabelled_rows(strategy, labels, learned):
-    rows = learned.query(400, strategy=strategy)
+def test_questions_are_about_unlabelled_rows(labels, learned):
+    rows = learned.query(400)
     assert sorted(rows) == np.flatnonzero(np.isnan(labels)).tolist()
-    assert_array_equal(learned.query(9, strategy=strategy), rows[:9])
+    assert_array_equal(learned.query(9), rows[:9])
     some = np.arange(40, 60)
-    asked = learned.query(8, strategy=strategy, among=some)
+    asked = learned.query(8, among=some)
     assert len(asked) == 8
     assert set(asked) <= set(some)
     mask = np.isin(np.arange(300), some)
-    assert_array_equal(learned.query(8, strategy=strategy, among=mask), asked)
-    assert len(learned.query(3, strategy=strategy, among=[])) == 0
-
-
-def test_strategies_ask_what_they_say(without):
-    ranks = without.training_scores_.argsort().argsort()
-    assert 100 < ranks[without.query(40, strategy="random")].mean() < 200
-    distance = np.abs(without.training_scores_ - without.offset_)
-    nearest = distance[without.query(1, strategy="informative")]
-    assert nearest <= np.sort(distance)[5]
-    rng = np.random.default_rng(0)
-    boosted = quick().fit(rng.normal(size=(300, 2)))
-    boosted.training_scores_ = -np.r_[rng.normal(0, 1, 200), rng.normal(4, 1, 100)]
-    losses = -boosted.training_scores_[boosted.query(5, strategy="mixture")]
-    assert np.all((losses > 1) & (losses < 3))
-
-
-def test_wrong_questions_are_refused(learned):
-    with pytest.raises(ValueError, match="strategy must be one of"):
-        learned.query(strategy="best")
-    with pytest.raises(ValueError, match="among must be row numbers below 300"):
-        learned.query(among=[300])
+    assert_array_equal(learned.query(8, among=mask), asked)
+    assert len(learned.query(3, among=[])) == 0
     with pytest.raises(ValueError, match="n == -1, must be >= 0"):
         learned.query(-1)
-    with pytest.raises(TypeError, match="n must be an instance of"):
-        learned.query(2.5)
 
 
-def test_wrong_settings_are_refused(hidden):
-    X, _ = hidden
-    for counts in ({"n_rounds": 0}, {"n_per_round": -1}):
-        with pytest.raises(ValueError, match=next(iter(counts))):
-            quick().fit_oracle(X, np.zeros_like, **counts)
-    for boosted, message in (
-        (IMBoostDetector(small(contamination=0.0)), "contamination=0"),
-        (quick_paper(epochs=6), "less than epochs=6"),
-        (quick_paper(stopping="entropy"), "needs stopping=None"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            boosted.fit(X)
+def test_questions_are_about_rows_in_doubt(without):
+    distance = np.abs(without.training_scores_ - without.offset_)
+    assert distance[without.query(1)] <= np.sort(distance)[5]
+
+
+def test_questions_of_the_original_method_are_about_rows_between_two_groups(hidden):
+    boosted = quick_paper(epochs=20).fit(hidden[0])
+    losses = -boosted.training_scores_
+    low, high = fit_two_gaussians(losses).means
+    asked = losses[boosted.query(5)]
+    assert np.all((asked > low) & (asked < high))
+
+
+def test_wrong_settings_of_the_original_method_are_refused(hidden):
+    with pytest.raises(ValueError, match="less than epochs=6"):
+        quick_paper(epochs=6).fit(hidden[0])
+    with pytest.raises(ValueError, match="needs stopping=None"):
+        quick_paper(stopping="entropy").fit(hidden[0])
 
 
 @pytest.mark.parametrize("make", [quick, quick_paper])
@@ -452,7 +414,6 @@ def test_a_detector_of_tables_learns_labels(frame, n_trained):
     reasons = boosted.reasons(frame.iloc[[7]])
     assert reasons.equals(plain.reasons(frame.iloc[[7]]))
     assert (reasons["kind"][0], reasons["expected"][0]) == ("misspelling", "green")
-    assert not hasattr(boosted, "explain")
     copy = pickle.loads(pickle.dumps(boosted))
     assert_array_equal(copy.predict(frame), boosted.predict(frame))
 

@@ -22,21 +22,15 @@ def losses(values):
     return (values**2).sum(axis=1).astype(np.float64)
 
 
-@pytest.fixture
-def model(values, losses):
-    return LabelModel(losses, 8.0, values)
-
-
-def learned(model, rows, labels, values, losses):
+def learned(rows, labels, values, losses):
+    model = LabelModel(losses, 8.0, values)
     rows = np.array(rows)
     return model.fit(rows, np.array(labels, float), values[rows], losses[rows])
 
 
-def test_the_posterior_has_its_mode_where_labels_and_prior_balance(
-    model, values, losses
-):
+def test_the_posterior_has_its_mode_where_labels_and_prior_balance(values, losses):
     rows, labels = np.arange(40), (np.arange(40) % 4 == 0).astype(float)
-    learned(model, rows, labels, values, losses)
+    model = learned(rows, labels, values, losses)
     residuals = labels - expit(model.log_odds(losses[rows], values[rows]))
     np.testing.assert_allclose(model._weights, residuals, atol=1e-5)
 
@@ -44,10 +38,8 @@ def test_the_posterior_has_its_mode_where_labels_and_prior_balance(
 def test_missing_cells_and_constant_columns_say_nothing(values, losses):
     wide = np.column_stack([values, np.full(200, 0.3), np.full(200, np.nan)])
     wide = wide.astype(np.float32)
-    model, wider = LabelModel(losses, 8.0, values), LabelModel(losses, 8.0, wide)
     rows, labels = np.arange(20), np.arange(20) % 2
-    learned(model, rows, labels, values, losses)
-    learned(wider, rows, labels, wide, losses)
+    model, wider = (learned(rows, labels, each, losses) for each in (values, wide))
     expected = model.log_odds(losses, values)
     np.testing.assert_allclose(wider.log_odds(losses, wide), expected)
     gaps, filled = wide.copy(), wide.copy()
@@ -60,8 +52,8 @@ def test_missing_cells_and_constant_columns_say_nothing(values, losses):
 # Questions -------------------------------------------------------------------
 
 
-def test_questions_follow_the_posterior_variance(model, values, losses):
-    learned(model, np.arange(12), np.arange(12) % 2, values, losses)
+def test_questions_follow_the_posterior_variance(values, losses):
+    model = learned(np.arange(12), np.arange(12) % 2, values, losses)
     log_odds = model.log_odds(losses, values)
     chosen = model.most_informative(log_odds, values, 4)
     scaled = (values - model._mean) / model._feature_units

@@ -12,7 +12,6 @@ from torch import nn
 
 from skim import NetworkDetector
 from skim._detectors import _base
-from skim.inspection import trajectory
 from skim.model_selection import EpochSearchCV
 from skim.networks import Flow
 from skim.schedules import ALTBISchedule
@@ -73,10 +72,8 @@ def test_scores_are_reproducible_and_those_of_rows_alone(table):
     assert np.array_equal(last, expected)
 
 
-def test_trajectories_and_searches_take_any_network(table, is_outlier):
+def test_searches_take_any_network(table):
     detector = NetworkDetector(Own, **QUICK)
-    path = trajectory(detector, table, is_outlier)
-    assert len(path.auroc) == len(fitted(Own, table).history_["epoch"])
     search = EpochSearchCV(detector, {"epochs": [6, 12]}, cv=2).fit(table)
     alone = fitted(Own, table, **search.best_params_)
     assert np.array_equal(search.score_samples(table), alone.training_scores_)
@@ -92,9 +89,9 @@ def test_members_start_from_the_modules_own_initialisation(table):
         detector = fitted(
             Constant, table, epochs=1, schedule=ALTBISchedule(learning_rate=1e-9)
         )
-    first = detector.weights_[0, :, : 4 * 6]
+    first = detector.model_.snapshots.weights[0, :, : 4 * 6]
     np.testing.assert_allclose(first, 0.25, atol=1e-6)
-    others = detector.weights_[0, :, 4 * 6 :]
+    others = detector.model_.snapshots.weights[0, :, 4 * 6 :]
     assert not np.array_equal(others[0], others[1])
 
 
@@ -112,14 +109,12 @@ def test_the_flow_is_a_density():
 @pytest.mark.parametrize("network", ["flow", "autoencoder"])
 def test_terms_of_the_module_sum_to_the_loss(network, table):
     detector = fitted(network, table)
-    assert detector.explained_by_ == "feature_losses"
     total = detector.explain(table).sum(axis=1)
     np.testing.assert_allclose(total, -detector.score_samples(table), rtol=1e-4)
 
 
 def test_gradients_sum_to_the_difference_from_an_ordinary_row(table):
     detector = fitted(Own, table, scaling="minmax")
-    assert detector.explained_by_ == "gradients"
     scaler = detector.model_.scaler
     fill = scaler.inverse_transform(scaler.fill_, np.arange(6))
     ordinary = detector.score_samples(fill[None])
@@ -149,8 +144,6 @@ class Wrong(Own):
         losses = super().forward(x)
         if self.how == "shape":
             return losses.mean()
-        if self.how == "pair":
-            return losses, x
         if self.how == "nan":
             return losses.sub(losses).log().mul(0.0)
         if self.how == "no gradient":
@@ -181,7 +174,6 @@ def no_module(n_features):
     ("network", "message"),
     [
         (partial(Wrong, how="shape"), r"one number per row, .* returned \(\)"),
-        (partial(Wrong, how="pair"), "but returned tuple"),
         (partial(Wrong, how="nan"), "NaN or infinity"),
         (partial(Wrong, how="no gradient"), "no gradient"),
         (partial(Wrong, how="steep"), "gradient of the network's losses is not finite"),

@@ -24,7 +24,7 @@ from skim import (
     NetworkDetector,
     ODIMDetector,
 )
-from skim.model_selection import EpochSearchCV, InSampleSplit
+from skim.model_selection import EpochSearchCV
 from skim.networks import VAEConfig
 from skim.schedules import ALTBISchedule, ODIMSchedule
 from tests.portable import PORTABLE
@@ -59,7 +59,9 @@ def staged(X):
 
 def searched(X):
     search = EpochSearchCV(
-        ALTBIDetector(random_state=0), {"epochs": [5, 20, 60]}, cv=InSampleSplit()
+        ALTBIDetector(random_state=0),
+        {"epochs": [5, 20, 60]},
+        cv=[(np.arange(60), np.arange(60))],
     ).fit(X)
     scores = search.cv_results_["mean_test_score"]
     return [*scores, search.best_params_["epochs"], *search.score_samples(X[ROWS])]

@@ -123,5 +123,7 @@ def test_scores_do_not_depend_on_the_number_of_threads():
     two = quick(n_jobs=2).fit(X)
     assert torch.get_num_threads() == n_threads
     np.testing.assert_array_equal(two.training_scores_, one.training_scores_)
-    np.testing.assert_array_equal(two.weights_, one.weights_)
+    np.testing.assert_array_equal(
+        two.model_.snapshots.weights, one.model_.snapshots.weights
+    )
     np.testing.assert_array_equal(two.explain(X[:15_000]), one.explain(X[:15_000]))

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from pyod.models.knn import KNN
-from pyod.models.pca import PCA
 
 from skim import IMAutoencoderDetector
 from skim._model._threshold import probability, threshold
@@ -117,7 +116,10 @@ def test_threshold_lies_among_the_scores(scores, contamination):
 
 def test_contamination_can_be_changed_without_training(table):
     detector = make_quick("altbi").fit(table)
-    weights, scores = detector.weights_.copy(), detector.training_scores_.copy()
+    weights, scores = (
+        detector.model_.snapshots.weights.copy(),
+        detector.training_scores_.copy(),
+    )
     for contamination in (0.1, 0.3, "auto"):
         assert detector.set_contamination(contamination) is detector
         fresh = make_quick("altbi", contamination=contamination).fit(table)
@@ -125,7 +127,7 @@ def test_contamination_can_be_changed_without_training(table):
         assert detector.offset_ == fresh.offset_
         assert_array_equal(fresh.training_scores_, scores)
         assert_array_equal(detector.predict(table), fresh.predict(table))
-    assert_array_equal(detector.weights_, weights)
+    assert_array_equal(detector.model_.snapshots.weights, weights)
     assert_array_equal(detector.training_scores_, scores)
     offset = detector.offset_
     for bad in (0, -0.1, 0.6, np.nan, "all", None, [0.1]):
@@ -155,9 +157,8 @@ def test_probabilities_agree_with_the_labels(table):
         assert_probable(detector.set_contamination(contamination), new)
 
 
-@pytest.mark.parametrize("pyod_detector", [KNN(), PCA(contamination=0.2)])
-def test_probabilities_of_pyod_detectors_agree_with_the_labels(table, pyod_detector):
-    assert_probable(from_pyod(pyod_detector).fit(table), np.r_[table, 3 * table])
+def test_probabilities_of_pyod_detectors_agree_with_the_labels(table):
+    assert_probable(from_pyod(KNN()).fit(table), np.r_[table, 3 * table])
 
 
 def test_probabilities_of_equal_scores():

@@ -110,7 +110,7 @@ def test_a_row_must_be_left_out_by_some_member(clean, settings):
     "params", [{"network": "two_views"}, {"contamination": 0.0}], ids=["views", "clean"]
 )
 def test_a_search_over_epochs_equals_a_grid_search(table, is_outlier, params):
-    scoring = "gradient_cohesion"
+    scoring = "neg_loss_entropy"
     detector = ALTBIDetector(n_estimators=2, random_state=0, **params)
     grid = {"epochs": [2, 5]}
     cv = StratifiedKFold(2)

@@ -18,7 +18,7 @@ def scores(is_outlier):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_conventions_make_no_difference_and_weights_count(metric, scores, is_outlier):
+def test_conventions_make_no_difference(metric, scores, is_outlier):
     expected = METRICS[metric](is_outlier, -scores)
     for labels in (
         is_outlier,
@@ -26,9 +26,6 @@ def test_conventions_make_no_difference_and_weights_count(metric, scores, is_out
         list(np.where(is_outlier, -1, 1)),
     ):
         assert metric(labels, scores) == expected
-    odd = np.arange(300) % 2 == 1
-    weighted = metric(is_outlier, scores, sample_weight=odd.astype(float))
-    assert weighted == pytest.approx(metric(is_outlier[odd], scores[odd]))
 
 
 def test_unusable_labels_are_refused():

@@ -1,10 +1,9 @@
-import numpy as np
 import pytest
 
-from skim.pyod import ALTBI, ODIM, IMAutoencoder, Network
+from skim.pyod import ALTBI, ODIM, IMAutoencoder
 from tests.conftest import make_quick
 
-PYOD = {"altbi": ALTBI, "odim": ODIM, "autoencoder": IMAutoencoder, "network": Network}
+PYOD = {"altbi": ALTBI, "odim": ODIM, "autoencoder": IMAutoencoder}
 
 
 def make_pyod(kind="autoencoder", *, contamination=0.1, **params):
@@ -17,14 +16,3 @@ def make_pyod(kind="autoencoder", *, contamination=0.1, **params):
 def fitted_pyod(table):
     """A quick PyOD detector, fitted to the table; not to be changed."""
     return make_pyod().fit(table)
-
-
-@pytest.fixture
-def iqr():
-    """A PyThresh object; its constructor seeds numpy's global state."""
-    pytest.importorskip("pythresh", reason="pythresh is not installed")
-    from pyod.models.thresholds import IQR
-
-    state = np.random.get_state()  # noqa: NPY002
-    yield IQR()
-    np.random.set_state(state)  # noqa: NPY002

@@ -19,7 +19,9 @@ def test_without_a_criterion_the_last_state_counts(table):
     assert (detector.best_epochs_ == 7).all()
     assert np.isnan(detector.history_["criterion"]).all()
     detector = ODIMDetector(**params).fit(table)
-    assert (detector.best_updates_ == detector.history_["update"][-1]).all()
+    assert (
+        detector.model_.snapshots.entries[-1] == len(detector.history_["update"]) - 1
+    ).all()
     schedule = ALTBISchedule(patience=1.01)  # nothing to wait for
     detector = ALTBIDetector(schedule=schedule, **params).fit(table)
     assert detector.snapshot_epochs_[-1] == 7
@@ -39,7 +41,9 @@ def test_altbi_ends_where_the_criterion_is_best(table, criterion):
     best = 1 + np.nanargmax(values)
     assert detector.best_epoch_ == detector.snapshot_epochs_[-1] == best
     assert (detector.snapshot_epochs_ > 0.4 * best).all()
-    assert len(detector.weights_) == len(detector.snapshot_epochs_) <= 11
+    assert (
+        len(detector.model_.snapshots.weights) == len(detector.snapshot_epochs_) <= 11
+    )
 
 
 def test_altbi_stops_when_no_better_epoch_came_for_long(table):
