@@ -4,6 +4,7 @@ from functools import lru_cache
 from itertools import product
 from pathlib import Path
 
+import torch
 from joblib import Memory
 
 from benchmarks._shared.options import ResultsFile, Seeds, some_of
@@ -87,7 +88,8 @@ def load(name, representation):
 
 
 def embed(X, pooling):
-    return TabPFNEmbedder(pooling=pooling, random_state=0, n_jobs=1).fit_transform(X)
+    torch.set_num_threads(1)
+    return TabPFNEmbedder(pooling=pooling, random_state=0).fit_transform(X)
 
 
 def tabpfn(

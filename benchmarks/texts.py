@@ -35,7 +35,6 @@ REPRESENTATIONS = (RAW, EMBEDDED, UNIT)
 MIN_LENGTH = 20  # characters
 MAX_TEXTS = 300  # per topic, so that no topic provides most outliers
 N_COMPONENTS = 100
-MAX_TOKENS = 256  # what the model is meant for
 
 STUDY = Study({DATA: (DATA,)}, {each: (each, "") for each in REPRESENTATIONS})
 
@@ -102,7 +101,7 @@ def texts(
 
     @cache
     def embedded():
-        embedder = TextEmbedder(normalize=False, max_length=MAX_TOKENS)
+        embedder = TextEmbedder(normalize=False)
         return embedder.fit_transform(found)
 
     def load_task(task):

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 
 from skim import ALTBIDetector
 from skim.datasets import load_wine_outliers
-from skim.inspection import LossHistogramDisplay, trajectory
+from skim.inspection import trajectory
 from skim.schedules import ALTBISchedule
 
 PICTURE = Path(__file__).parent / "_static" / "overview.png"
@@ -26,11 +26,17 @@ for label, quantiles, color, style in (
     left.fill_between(path.epoch, low, high, color=color, alpha=0.3, lw=0)
     left.plot(path.epoch, median, style, color=color, label=label)
 left.set(xlabel="Epoch", ylabel="Loss", title="Inliers are learned first …")
-left.spines[["right", "top"]].set_visible(False)
-left.legend(frameon=False)
 
 detector = ALTBIDetector(random_state=0).fit(X)
-LossHistogramDisplay.from_estimator(detector, X, y, ax=right)
-right.set_title("… so outliers are the rows with large losses")
+losses = -detector.score_samples(X)
+style = {"color": ["#56b4e9", "#9a3412"], "label": ["Inliers", "Outliers"]}
+right.hist([losses[y == 0], losses[y == 1]], bins=50, stacked=True, **style)
+right.axvline(-detector.offset_, color="black", ls="--", label="Threshold")
+right.set(
+    xlabel="Loss", ylabel="Rows", title="… so outliers are the rows with large losses"
+)
+for ax in (left, right):
+    ax.spines[["right", "top"]].set_visible(False)
+    ax.legend(frameon=False)
 
 figure.savefig(PICTURE, dpi=150)

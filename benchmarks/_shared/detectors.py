@@ -86,6 +86,7 @@ def _takes(factory, name):
 def _table():
     ema = {"ema_steps": 50}
     ours = [
+        ("TableDetector", "skim:TableDetector", {}),
         ("ALTBI", "skim:ALTBIDetector", {}),
         ("ALTBI-paper", "skim:ALTBIDetector.paper", {}),
         ("ALTBI-paper+EMA", "skim:ALTBIDetector.paper", ema),

@@ -53,10 +53,10 @@ def _detector(name, path, **params):
 
 ALTBI = DETECTORS["ALTBI"]
 FOREST = _detector(REFERENCE, "sklearn.ensemble:IsolationForest", n_estimators=200)
-TABLE = _detector("TableDetector", "skim:TableDetector")
+TABLE = DETECTORS["TableDetector"]
 KNN = _detector("kNN", f"{__name__}:StandardisedKNN")
 PARTS = {
-    "contaminated": (ALTBI, TABLE, FOREST, KNN, DETECTORS["ECOD"]),
+    "contaminated": (ALTBI, TABLE, FOREST, KNN, DETECTORS["ECOD"], DETECTORS["MCD"]),
     "clean": (
         ALTBI,
         _detector(

@@ -6,9 +6,10 @@ import numpy as np
 from sklearn.preprocessing import MinMaxScaler
 
 from benchmarks.demo import DATA
+from benchmarks.simulation._estimate import estimate_geometry
 from benchmarks.simulation._stack import Member, initial_error, initial_weights
 from skim.datasets import make_im_clusters
-from skim.theory import cluster_geometry, estimate_geometry
+from skim.theory import cluster_geometry
 
 # (experiment, what is varied, its values, arguments of make_im_clusters)
 VARIED = {
@@ -79,7 +80,7 @@ def real_members(name, n_seeds):
     """
     X, y = DATA[name](return_X_y=True)
     X = MinMaxScaler((0, X.shape[1] ** -0.5)).fit_transform(X)  # no row beyond 1
-    geometry = estimate_geometry(X, n_resamples=1, random_state=0).geometry
+    geometry = estimate_geometry(X, seed=0)
     plain = [
         Member(
             "real", name, seed, X, y, geometry, initial_weights(X.shape[1], 1, seed)[0]

@@ -7,7 +7,7 @@ import torch
 
 from skim import EMAWarmStart
 from skim.inspection import im_window
-from skim.theory._network import reconstruct
+from skim.theory._theorem import reconstruct
 
 HIDDEN_UNITS = 32
 LEARNING_RATE = 2e-4

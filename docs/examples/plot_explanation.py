@@ -7,16 +7,20 @@ about the row.
 """
 
 # %%
-# The wine with the lowest training score:
+# What each feature adds to the loss of the wine with the lowest training score, beyond
+# what it adds for a typical wine:
+
+import pandas as pd
 
 from skim import ALTBIDetector
 from skim.datasets import load_wine_outliers
-from skim.inspection import ExplanationDisplay
 
 wine = load_wine_outliers(as_frame=True)
 detector = ALTBIDetector(random_state=0).fit(wine.data)
 strangest = int(detector.training_scores_.argmin())
-ExplanationDisplay.from_estimator(detector, wine.data, strangest)
+contributions = detector.explain(wine.data.iloc[[strangest]], relative=True)[0]
+contributions = pd.Series(contributions, index=wine.data.columns)
+contributions.nlargest(10)[::-1].plot.barh(xlabel="Contribution to the loss")
 
 # %%
 # What to expect in the cells that contribute most, given the rest of the row:

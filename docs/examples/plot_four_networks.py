@@ -17,7 +17,7 @@ from torch import nn
 
 from skim import NetworkDetector
 from skim.datasets import make_im_clusters
-from skim.inspection import trajectory
+from skim.inspection import im_window, trajectory
 from skim.schedules import ALTBISchedule
 
 
@@ -66,7 +66,7 @@ for name, network in networks.items():
         random_state=0,
     )
     path = trajectory(detector, X, y)
-    print(name, path.window(threshold=0.9))
+    print(name, im_window(path.auroc, threshold=0.9, epochs=path.epoch))
     ax.plot(path.epoch, path.auroc, label=name)
 ax.axhline(0.9, color="black", lw=0.6, ls=":")
 ax.set(xlabel="Epoch", ylabel="AUROC")

@@ -12,7 +12,7 @@ inliers first, and for a while, its loss tells them from the outliers.
 
 from skim import IMAutoencoderDetector
 from skim.datasets import make_im_clusters
-from skim.inspection import IMTrajectoryDisplay, trajectory
+from skim.inspection import IMTrajectoryDisplay, im_window, trajectory
 
 X, y, _ = make_im_clusters(cluster_std=4.0, random_state=0)
 detector = IMAutoencoderDetector.paper(epochs=400, random_state=0)
@@ -23,8 +23,8 @@ display = IMTrajectoryDisplay.from_estimator(detector, X, y)
 # as numbers, too:
 
 path = display.trajectory
-print(path.window(threshold=0.9))
-path.to_frame().iloc[::100, :6]
+print(im_window(path.auroc, threshold=0.9, epochs=path.epoch))
+path.auroc[::100].round(3)
 
 # %%
 # Without labels, only the losses and their separation are plotted:

@@ -12,7 +12,6 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.utils import Bunch
 
 from skim._utils import evenly_spaced, shared_docs
-from skim.datasets._adbench import as_bunch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +28,8 @@ as_frame : bool, default=False
 Returns
 -------
 data : Bunch or tuple
-    A Bunch with `data`, `target` (0 for inliers, 1 for outliers), `frame`,
-    `feature_names`, `target_names` and `DESCR`."""
+    A Bunch with `data`, `target` (0 for inliers, 1 for outliers), `feature_names` and
+    `DESCR`."""
 )
 
 
@@ -45,8 +44,7 @@ def load_breast_cancer_outliers(
 
     <options>
     """
-    about = "Benign cases, and 21 of the malignant ones as outliers."
-    return _rare_class(load_breast_cancer(), 21, about, return_X_y, as_frame)
+    return _rare_class(load_breast_cancer(as_frame=as_frame), 21, return_X_y)
 
 
 @with_shared_docs
@@ -67,8 +65,7 @@ def load_wine_outliers(
     >>> X.shape, int(y.sum())
     ((129, 13), 10)
     """
-    about = "Wines of two cultivars, and 10 of the other one as outliers."
-    return _rare_class(load_wine(), 10, about, return_X_y, as_frame)
+    return _rare_class(load_wine(as_frame=as_frame), 10, return_X_y)
 
 
 @with_shared_docs
@@ -82,21 +79,21 @@ def load_digits_outliers(
 
     <options>
     """
-    about = "Images of the digits 1 to 9, and 45 of the digit 0 as outliers."
-    return _rare_class(load_digits(), 45, about, return_X_y, as_frame)
+    return _rare_class(load_digits(as_frame=as_frame), 45, return_X_y)
 
 
-def _rare_class(source, n_outliers, description, return_X_y, as_frame):
+def _rare_class(source, n_outliers, return_X_y):
     """Keep all classes but the first, of which some evenly spaced rows are kept."""
-    rare = np.flatnonzero(source.target == 0)
-    is_outlier = np.zeros(len(source.target), dtype=bool)
-    is_outlier[rare[evenly_spaced(len(rare), n_outliers)]] = True
-    rows = np.flatnonzero((source.target != 0) | is_outlier)
-    return as_bunch(
-        source.data[rows],
-        is_outlier[rows].astype(int),
-        return_X_y=return_X_y,
-        as_frame=as_frame,
-        feature_names=list(source.feature_names),
-        DESCR=f"{description}\n\nMade of:\n\n{source.DESCR}",
-    )
+    data, target = source.data, (source.target == 0).astype(int)
+    rare = np.flatnonzero(target)
+    kept = np.ones(len(target), dtype=bool)
+    kept[np.delete(rare, evenly_spaced(len(rare), n_outliers))] = False
+    data, target = data[kept], target[kept]
+    if hasattr(data, "columns"):
+        data = data.reset_index(drop=True)
+        target = target.reset_index(drop=True).rename("outlier")
+    if return_X_y:
+        return data, target
+    names = list(source.feature_names)
+    about = f"{n_outliers} rows of the first class are the outliers.\n\n{source.DESCR}"
+    return Bunch(data=data, target=target, feature_names=names, DESCR=about)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from skim.datasets._adbench import read_table
+from skim.datasets._adbench import read_bundled
 
 METRICS = ("auroc", "auprc")
 
@@ -39,7 +39,7 @@ def load_published_scores(
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {METRICS}, got {metric!r}.")
-    rows = read_table(f"published_{metric}.csv")
+    rows = read_bundled(f"published_{metric}.csv")
     return {
         method: {row["dataset"]: float(row[method]) for row in rows}
         for method in rows[0]

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import tempfile
 from importlib import import_module
 from pathlib import Path
 
@@ -55,10 +54,6 @@ def find_checkpoint(name, extra):
     for folder in (given, home / name, home / given.name):
         if (folder / "config.json").is_file():
             return folder
-    if given.is_dir():
-        raise MissingWeightsError(
-            f"The folder {str(name)!r} is not a checkpoint: it contains no config.json."
-        )
     found = from_hub(str(name), PATTERNS, extra)
     if found is not None:
         return found
@@ -82,30 +77,9 @@ def from_hub(name, patterns, extra):
     return None
 
 
-def checkpoint_files(path):
-    """Return the files of a checkpoint, which is a file or a folder."""
-    if path.is_file():
-        return [path]
-    return sorted(file for pattern in PATTERNS for file in path.glob(pattern))
-
-
-@contextlib.contextmanager
-def written_files(files):
-    """Write files, given as arrays of bytes, to a folder; yield it or the only file."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        for name, content in files.items():
-            content.tofile(Path(folder) / name)
-        yield Path(folder, *files) if len(files) == 1 else Path(folder)
-
-
 def load_transformer(folder, preprocessor, extra, **options):
     """Return the network of a checkpoint in single precision, and its preprocessor."""
     transformers = require("transformers", extra)
-    if not any(folder.glob("*.safetensors")):
-        raise MissingWeightsError(
-            f"There are no weights (*.safetensors) in {folder}; a pickle (*.bin) can "
-            "run code when loaded and must be converted first."
-        )
     log = transformers.utils.logging
     verbosity, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity(log.CRITICAL)

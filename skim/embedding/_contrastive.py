@@ -31,16 +31,14 @@ class ContrastiveEmbedder(
     nearby rows can move together: the variation within clusters shrinks relative to
     the distances between them, which makes the inlier-memorization effect last longer.
 
-    The number of updates does not depend on the number of rows, so fitting large
-    tables takes hardly longer than fitting small ones.
-
     Parameters
     ----------
     n_components : int, default=16
         Number of output features.
 
     n_updates : int, default=200
-        Number of training updates, each with 128 rows, or all if there are fewer.
+        Number of training updates, each with at most 128 rows, whatever the size of
+        the table.
 
     random_state : int, RandomState instance or None, default=None
         Controls the initial weights, the batches and the views. Pass an int for
@@ -48,12 +46,9 @@ class ContrastiveEmbedder(
 
     Attributes
     ----------
-    coefs_ : list of ndarray of shape (n_out, n_in)
-        Weights of the three layers of the encoder, which has ReLU activations
-        between layers.
-
-    intercepts_ : list of ndarray of shape (n_out,)
-        Biases of the layers.
+    coefs_, intercepts_ : list of ndarray
+        Weights, of shape (n_out, n_in), and biases of the three layers of the encoder,
+        with ReLU activations between them.
 
     loss_curve_ : ndarray of shape (n_updates,)
         Loss at each update.
@@ -71,13 +66,10 @@ class ContrastiveEmbedder(
 
     Notes
     -----
-    This differs from [1]_ in three ways: there is no projection head, replacement
-    values come from nearby rows, and rows are contrasted with far rows only.
-    Without these changes, the clusters of low-dimensional tables became wider
-    rather than tighter.
-
-    Tighter clusters do not imply better detection; the :doc:`user guide </embedding>`
-    has results. If you have labels, compare both.
+    Unlike in [1]_, there is no projection head, replacement values come from nearby
+    rows, and rows are contrasted with far rows only: otherwise, the clusters of
+    low-dimensional tables became wider. Tighter clusters do not imply better detection;
+    the :doc:`user guide </embedding>` has results.
 
     References
     ----------

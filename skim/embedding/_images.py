@@ -6,6 +6,10 @@ import numpy as np
 
 from skim.embedding._checkpoints import require
 
+# Mean and standard deviation of the red, green and blue values of ImageNet.
+MEAN = np.array([0.485, 0.456, 0.406], np.float32).reshape(-1, 1, 1)
+STD = np.array([0.229, 0.224, 0.225], np.float32).reshape(-1, 1, 1)
+
 
 def as_images(X):
     """Return an array of images, or a list of paths, Pillow images and arrays."""
@@ -13,9 +17,7 @@ def as_images(X):
     if isinstance(X, str | os.PathLike):
         raise ValueError(f"X is one path, {str(X)!r}: pass a list, [{str(X)!r}].")
     if not isinstance(X, list | tuple):
-        X = np.asarray(X)
-        if X.ndim == 0:
-            raise ValueError(f"X must be an array or a list of images, got {X!r}.")
+        X = np.atleast_1d(np.asarray(X))
         if X.dtype.kind in "OUT":
             if X.size != len(X):
                 raise ValueError(f"Paths must be in one column, got shape {X.shape}.")
@@ -38,23 +40,20 @@ def as_images(X):
 
 def _check_pixels(array, shape):
     """Raise an error unless an array holds pixels of images of this shape."""
-    if len(shape) not in (2, 3) or shape[2:] not in [(), (1,), (3,), (4,)]:
+    if (
+        len(shape) not in (2, 3)
+        or shape[2:] not in [(), (1,), (3,), (4,)]
+        or 0 in shape
+    ):
         raise ValueError(
             "Images must have shape (H, W), or (H, W, C) with 1, 3 or 4 channels last; "
             f"got {shape}: reshape flattened images first."
         )
-    if array.size == 0:
-        raise ValueError(f"Images of shape {shape} have no pixels.")
-    if array.dtype == np.uint8:
-        return
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"Images must be numeric, got an array of {array.dtype}.")
-    low, high, top = array.min(), array.max(), 1 if array.dtype.kind == "f" else 255
-    if not (low >= 0 and high <= top):
+    top = {"f": 1, "i": 255, "u": 255}.get(array.dtype.kind, -1)
+    if array.dtype != np.uint8 and not (array.min() >= 0 and array.max() <= top):
         raise ValueError(
-            f"Images of dtype {array.dtype} must have values in [0, {top}], got "
-            f"[{low}, {high}]: divide by the largest possible value, or pass integers "
-            "from 0 to 255 as uint8."
+            "Pixels must be integers from 0 to 255 or floats from 0 to 1; got "
+            f"{array.dtype} from {array.min()} to {array.max()}."
         )
 
 
@@ -94,17 +93,17 @@ def _to_rgb(image):
     return np.asarray(image.convert("RGB"))
 
 
-def resize_and_normalise(images, size, mean, std):
+def resize_and_normalise(images, size):
     """Return RGB images as an array of shape (n, 3, size, size)."""
     from PIL import Image
 
+    bicubic = Image.Resampling.BICUBIC
     resized = [
-        Image.fromarray(image).resize((size, size), Image.Resampling.BICUBIC)
+        np.asarray(Image.fromarray(image).resize((size, size), bicubic))
         for image in images
     ]
-    pixels = np.stack([np.asarray(image) for image in resized])
-    pixels = pixels.transpose(0, 3, 1, 2).astype(np.float32, order="C")
+    pixels = np.stack(resized).transpose(0, 3, 1, 2).astype(np.float32, order="C")
     pixels /= 255
-    pixels -= np.asarray(mean, np.float32).reshape(-1, 1, 1)
-    pixels /= np.asarray(std, np.float32).reshape(-1, 1, 1)
+    pixels -= MEAN
+    pixels /= STD
     return pixels

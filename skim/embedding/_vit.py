@@ -8,23 +8,18 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skim import _nets as nets
-from skim.embedding._base import PretrainedEmbedder, with_shared_docs
+from skim.embedding._base import PretrainedEmbedder
 from skim.embedding._checkpoints import find_checkpoint, load_transformer
 from skim.embedding._images import as_images, read_image, resize_and_normalise
-
-_IMAGENET_MEAN = (0.485, 0.456, 0.406)
-_IMAGENET_STD = (0.229, 0.224, 0.225)
 
 # Parameters of the tokens that precede those of the patches.
 _SPECIAL_TOKENS = ("cls_token", "class_embedding", "distillation_token")
 _REGISTERS = "register_tokens"
 
 
-@with_shared_docs
 class ViTEmbedder(PretrainedEmbedder):
     """Embed images with a pretrained vision transformer.
 
@@ -42,9 +37,10 @@ class ViTEmbedder(PretrainedEmbedder):
         local cache of the hub before anything is downloaded.
 
         Or a torch module or any other callable. It is called with float tensors of
-        shape (n, 3, H, W) and returns (n, d), (n, tokens, d) or (n, d, h, w); the
-        last two are averaged over tokens or positions. A module is copied and put
-        into evaluation mode.
+        shape (n, 3, image_size, image_size), scaled as is usual for networks trained
+        on ImageNet, and returns (n, d), (n, tokens, d) or (n, d, h, w); the last two
+        are averaged over tokens or positions. A module is copied and put into
+        evaluation mode.
 
     pooling : {"cls", "mean"}, default="cls"
         What represents an image: the class token, or the mean of the patch tokens.
@@ -55,18 +51,16 @@ class ViTEmbedder(PretrainedEmbedder):
         Height and width to which images are resized if `model` is a callable;
         checkpoints say themselves how images are prepared.
 
-    image_mean, image_std : sequence of 3 floats, default=those of ImageNet
-        Subtracted from, and then dividing, the red, green and blue values in [0, 1]
-        if `model` is a callable.
-
     batch_size : int, default=32
         Number of images that are read and embedded at a time.
 
-    <parameters>
+    device : str, default="auto"
+        Any device of torch, or "auto" for a GPU if there is one.
 
     Attributes
     ----------
-    <attributes>
+    device_ : str
+        The device that was used.
 
     Notes
     -----
@@ -86,21 +80,14 @@ class ViTEmbedder(PretrainedEmbedder):
     >>> def colour(batch):
     ...     return batch.mean(dim=(2, 3))
     >>> images = np.zeros((2, 8, 8, 3), dtype=np.uint8)
-    >>> images[1, ..., 0] = 255
-    >>> embedder = ViTEmbedder(
-    ...     model=colour, image_size=8, image_mean=(0, 0, 0), image_std=(1, 1, 1)
-    ... )
-    >>> embedder.fit_transform(images)
-    array([[0., 0., 0.],
-           [1., 0., 0.]], dtype=float32)
+    >>> ViTEmbedder(model=colour, image_size=8).fit_transform(images).shape
+    (2, 3)
     """
 
     _parameter_constraints: dict = {
         **PretrainedEmbedder._parameter_constraints,
         "model": [*PretrainedEmbedder._parameter_constraints["model"], callable],
         "image_size": [Interval(Integral, 1, None, closed="left")],
-        "image_mean": ["array-like"],
-        "image_std": ["array-like"],
         "pooling": [StrOptions({"cls", "mean"})],
     }
 
@@ -112,24 +99,14 @@ class ViTEmbedder(PretrainedEmbedder):
         model: str | os.PathLike | Callable = "google/vit-base-patch16-224-in21k",
         pooling: Literal["cls", "mean"] = "cls",
         image_size: int = 224,
-        image_mean: ArrayLike = _IMAGENET_MEAN,
-        image_std: ArrayLike = _IMAGENET_STD,
         batch_size: int = 32,
-        keep_weights: bool = False,
         device: str = "auto",
-        n_jobs: int | None = None,
-        verbose: int = 0,
     ) -> None:
         self.model = model
         self.pooling = pooling
         self.image_size = image_size
-        self.image_mean = image_mean
-        self.image_std = image_std
         self.batch_size = batch_size
-        self.keep_weights = keep_weights
         self.device = device
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -141,9 +118,6 @@ class ViTEmbedder(PretrainedEmbedder):
     def _check_input(self, X):
         return as_images(X)
 
-    def _find(self):
-        return find_checkpoint(self.model, "vit")
-
     def _load(self):
         device = nets.device_or_cpu(self.device_)
         if callable(self.model):
@@ -151,10 +125,10 @@ class ViTEmbedder(PretrainedEmbedder):
             if hasattr(network, "state_dict"):
                 network = copy.deepcopy(network).float().to(device).eval()
             return network, self._prepare
-        with self._checkpoint() as folder:
-            network, processor = load_transformer(
-                folder, "AutoImageProcessor", "vit", backend="pil"
-            )
+        folder = find_checkpoint(self.model, "vit")
+        network, processor = load_transformer(
+            folder, "AutoImageProcessor", "vit", backend="pil"
+        )
         network = getattr(network, "vision_model", network)  # of CLIP
         is_masked = hasattr(network.config, "mask_ratio")  # at random, as in MAE
         if network.main_input_name != "pixel_values" or is_masked:
@@ -172,15 +146,13 @@ class ViTEmbedder(PretrainedEmbedder):
 
     def _prepare(self, images):
         """Return the input of a callable for RGB images."""
-        size, mean, std = self.image_size, self.image_mean, self.image_std
-        pixels = resize_and_normalise(images, size, mean, std)
+        pixels = resize_and_normalise(images, self.image_size)
         return {"pixel_values": nets.as_tensor(pixels, "cpu")}
 
     def _run(self, images):
         network, prepare = self._loaded
         pixels = prepare([read_image(image) for image in images])["pixel_values"]
-        pixels = pixels.to(nets.device_or_cpu(self.device_))
-        hidden = network(pixels)
+        hidden = network(pixels.to(nets.device_or_cpu(self.device_)))
         hidden = getattr(hidden, "last_hidden_state", hidden)
         n_axes = getattr(hidden, "ndim", 0)
         if n_axes == 3:

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.metrics import average_precision_score, roc_auc_score
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils._param_validation import Interval, validate_params
 
@@ -16,10 +15,7 @@ from skim._detectors._base import BaseDetector
 from skim._training._criteria import thinned
 from skim._training._mixture import separation
 from skim._training._train import QUANTILES
-from skim._utils import import_pandas, outlier_mask
-
-if TYPE_CHECKING:
-    import pandas as pd
+from skim._utils import outlier_mask
 
 
 class IMWindow(NamedTuple):
@@ -61,9 +57,7 @@ def im_window(
     Returns
     -------
     window : IMWindow
-        Named tuple of `start`, `stop` and `length`. Both ends are inclusive, so a
-        single epoch is a window of length 1. Among runs of equal length, the first
-        one is returned. A window that ends with the last epoch might have continued.
+        Both ends are inclusive. Among runs of equal length, it is the first one.
 
     Examples
     --------
@@ -94,10 +88,8 @@ class Trajectory:
 
     Attributes
     ----------
-    epoch, update : ndarray of int of shape (n_entries,)
-        Number of epochs and updates so far.
-    batch_size : ndarray of int of shape (n_entries,)
-        Rows in the latest batch.
+    epoch, update, batch_size : ndarray of int of shape (n_entries,)
+        Number of epochs and updates so far, and of rows in the latest batch.
     separation : ndarray of shape (n_entries,)
         How well the losses separate; see :func:`skim.metrics.separation`.
     levels : ndarray of shape (n_levels,)
@@ -128,32 +120,9 @@ class Trajectory:
     auprc: np.ndarray | None = None
     losses: np.ndarray | None = field(default=None, repr=False)
 
-    def window(self, threshold: float = 0.9) -> IMWindow:
-        """Find the longest run of entries whose AUROC reaches a threshold.
-
-        As :func:`im_window` does; the ends are epochs, the length counts entries.
-        """
-        if self.auroc is None:
-            raise ValueError("The window needs labels; pass y to trajectory.")
-        return im_window(self.auroc, threshold, epochs=self.epoch)
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Return a pandas DataFrame with one row per entry."""
-        names = ["epoch", "update", "batch_size", "separation", "auroc", "auprc"]
-        columns = {name: getattr(self, name) for name in names}
-        for name in ("quantiles", "inlier_quantiles", "outlier_quantiles"):
-            values = getattr(self, name)
-            if values is not None:
-                prefix = name.removesuffix("quantiles") + "loss_q"
-                for level, column in zip(self.levels, values.T, strict=True):
-                    columns[f"{prefix}{round(100 * level):02d}"] = column
-        return import_pandas().DataFrame(
-            {k: v for k, v in columns.items() if v is not None}
-        )
-
 
 def trajectory(
-    detector: BaseEstimator,
+    detector: BaseDetector,
     X: ArrayLike,
     y: ArrayLike | None = None,
     *,
@@ -161,15 +130,14 @@ def trajectory(
 ) -> Trajectory:
     """Train a detector once and record the losses of all rows.
 
-    After every epoch, each row gets its mean loss over the members being trained. This
-    is not the detector's final score, which combines several snapshots, but what that
-    is made of. Nothing is recorded after early stopping;
-    ``ALTBIDetector(schedule=ALTBISchedule(patience=None))`` shows all epochs.
+    After every epoch, each row gets its mean loss over the members being trained, of
+    which the final score combines several snapshots. Nothing is recorded after early
+    stopping; ``ALTBIDetector(schedule=ALTBISchedule(patience=None))`` shows all epochs.
 
     Parameters
     ----------
-    detector : ALTBIDetector, ODIMDetector, IMAutoencoderDetector or Pipeline
-        A detector, or a Pipeline that ends with one. A clone is fitted.
+    detector : ALTBIDetector, ODIMDetector, IMAutoencoderDetector or NetworkDetector
+        A clone of it is fitted.
 
     X : array-like of shape (n_samples, n_features)
         The data, outliers included.
@@ -199,50 +167,34 @@ def trajectory(
     >>> bool(path.auroc.max() > 0.9)
     True
     """
-    fitted, data = _detector_and_data(detector, X)
-    is_outlier = None if y is None else outlier_mask(y, len(data))
+    if not isinstance(detector, BaseDetector):
+        raise TypeError(
+            f"trajectory needs a detector of skim, not {type(detector).__name__}."
+        )
+    is_outlier = None if y is None else outlier_mask(y, np.shape(X)[0])
     entries = []
 
     def record(model, rows):
         losses, known = model.losses(rows), is_outlier
         if known is not None and model.training_rows is not None:
             known = known[model.training_rows]
-        entries.append(_entry(losses, known, store_losses))
+        entry = {
+            "separation": separation(thinned(losses)),
+            "quantiles": np.quantile(losses, QUANTILES),
+        }
+        if known is not None:
+            entry["inlier_quantiles"] = np.quantile(losses[~known], QUANTILES)
+            entry["outlier_quantiles"] = np.quantile(losses[known], QUANTILES)
+            entry["auroc"] = roc_auc_score(known, losses)
+            entry["auprc"] = average_precision_score(known, losses)
+        if store_losses:
+            entry["losses"] = losses.astype(np.float32)
+        entries.append(entry)
 
-    history = fitted.fit(data, observe=record).history_
+    fitted = clone(detector).fit(X, observe=record)
     return Trajectory(
-        **{name: history[name] for name in ("epoch", "update", "batch_size")},
+        **{name: fitted.history_[name] for name in ("epoch", "update", "batch_size")},
+        **{name: np.array([entry[name] for entry in entries]) for name in entries[0]},
         levels=np.array(QUANTILES),
         detector=fitted,
-        **{name: np.array([entry[name] for entry in entries]) for name in entries[0]},
     )
-
-
-def _detector_and_data(model, X):
-    """Return a clone of the detector, and the data as it will see it."""
-    model = clone(model)
-    if isinstance(model, Pipeline):
-        *steps, (_, model) = model.steps
-        if steps:
-            X = Pipeline(steps).fit_transform(X)
-    if not isinstance(model, BaseDetector):
-        raise TypeError(
-            f"trajectory needs a detector of skim, not {type(model).__name__}."
-        )
-    return model, X if hasattr(X, "shape") else np.asarray(X)
-
-
-def _entry(losses, is_outlier, store_losses):
-    """Return what a trajectory holds of one entry of the training run."""
-    entry = {
-        "separation": separation(thinned(losses)),
-        "quantiles": np.quantile(losses, QUANTILES),
-    }
-    if is_outlier is not None:
-        entry["inlier_quantiles"] = np.quantile(losses[~is_outlier], QUANTILES)
-        entry["outlier_quantiles"] = np.quantile(losses[is_outlier], QUANTILES)
-        entry["auroc"] = roc_auc_score(is_outlier, losses)
-        entry["auprc"] = average_precision_score(is_outlier, losses)
-    if store_losses:
-        entry["losses"] = losses.astype(np.float32)
-    return entry

@@ -81,11 +81,7 @@ class ClusterGeometry:
 
 
 def cluster_geometry(
-    X: ArrayLike,
-    clusters: ArrayLike,
-    outliers: ArrayLike | None = None,
-    *,
-    centers: ArrayLike | None = None,
+    X: ArrayLike, clusters: ArrayLike, outliers: ArrayLike | None = None
 ) -> ClusterGeometry:
     """Measure the geometry of data with known clusters and outliers.
 
@@ -98,16 +94,13 @@ def cluster_geometry(
         The data.
 
     clusters : array-like of shape (n_samples,)
-        Cluster label of each row. Outliers labelled -1 are assigned to the nearest
-        centre.
+        Cluster label of each row. The centre of a cluster is the mean of its inliers.
+        Outliers of no such cluster, such as those labelled -1, are assigned to the
+        nearest centre.
 
     outliers : array-like of shape (n_samples,), default=None
         Which rows are outliers, as booleans, as 1 among 0 or as -1 among +1. By
-        default, there are none. If all labels are equal, they must be booleans.
-
-    centers : array-like of shape (n_clusters, n_features), default=None
-        Centres in the order of the sorted labels. By default, the means of the
-        inliers of each cluster.
+        default, there are none.
 
     Returns
     -------
@@ -124,28 +117,21 @@ def cluster_geometry(
     >>> geometry.well_separated
     array([False, False, False, False,  True])
     """
-    X = check_floats(X)
-    is_outlier = _mask(outliers, len(X))
-    labels, places = _places(clusters, is_outlier)
-    if centers is None:
-        own = [(places == k) & ~is_outlier for k in range(len(labels))]
-        for label, rows in zip(labels, own, strict=True):
-            if not rows.any():
-                raise ValueError(
-                    f"Cluster {label} has no inliers: pass its centre in centers."
-                )
-        centers = np.stack([X[rows].mean(axis=0) for rows in own])
-    centers = check_floats(centers)
-    if centers.shape != (len(labels), X.shape[1]):
-        raise ValueError(
-            f"centers has shape {centers.shape}, but {len(labels)} clusters of "
-            f"{X.shape[1]} features need {(len(labels), X.shape[1])}."
-        )
-    unassigned = places == NO_CLUSTER
-    if unassigned.any():
-        places[unassigned] = cdist(X[unassigned], centers).argmin(axis=1)
-    distances = np.linalg.norm(X - centers[places], axis=1)
-    sizes = np.bincount(places, minlength=len(labels))
+    rows = check_floats(X)
+    given = column_or_1d(clusters)
+    check_consistent_length(rows, given)
+    is_outlier = np.asarray(np.zeros(len(rows), bool) if outliers is None else outliers)
+    if is_outlier.dtype != bool or is_outlier.shape != (len(rows),):
+        is_outlier = outlier_mask(outliers, len(rows), "outliers")
+    labels = np.unique(given[~is_outlier])
+    if len(labels) == 0 or NO_CLUSTER in labels:
+        raise ValueError("Every inlier needs a cluster; -1 is a label of outliers.")
+    own = np.equal.outer(given, labels)
+    centers = np.stack([rows[mine & ~is_outlier].mean(axis=0) for mine in own.T])
+    nearest = cdist(rows, centers).argmin(axis=1)
+    places = np.where(own.any(axis=1), own.argmax(axis=1), nearest)
+    distances = np.linalg.norm(rows - centers[places], axis=1)
+    sizes = np.bincount(places)
     n_outliers = np.bincount(places[is_outlier], minlength=len(labels))
     return ClusterGeometry(
         centers=centers,
@@ -153,7 +139,7 @@ def cluster_geometry(
         is_outlier=is_outlier,
         distances=distances,
         sizes=sizes,
-        rho=n_outliers / np.maximum(sizes, 1),
+        rho=n_outliers / sizes,
         delta=float(pdist(centers).min(initial=np.inf)),
         eps_c=float(distances[~is_outlier].max(initial=0.0)),
         eps_o=float(distances[is_outlier].max(initial=0.0)),
@@ -163,29 +149,3 @@ def cluster_geometry(
 def check_floats(X: ArrayLike) -> NDArray[np.float64]:
     """Return a valid 2-D array in double precision."""
     return check_array(X, dtype=np.float64)
-
-
-def _mask(outliers, n_samples):
-    if outliers is None:
-        return np.zeros(n_samples, dtype=bool)
-    outliers = np.asarray(outliers)
-    if outliers.dtype == bool and outliers.shape == (n_samples,):
-        return outliers
-    return outlier_mask(outliers, n_samples, "outliers")
-
-
-def _places(clusters, is_outlier):
-    """Return the labels of the clusters, and the index of each row's label."""
-    clusters = column_or_1d(clusters)
-    check_consistent_length(clusters, is_outlier)
-    unassigned = clusters == NO_CLUSTER
-    if (unassigned & ~is_outlier).any():
-        raise ValueError(
-            "Only outliers may have the label -1; assign a cluster to all others."
-        )
-    if unassigned.all():
-        raise ValueError("There are no clusters: all rows have the label -1.")
-    labels, places = np.unique(clusters[~unassigned], return_inverse=True)
-    all_places = np.full(len(clusters), NO_CLUSTER)
-    all_places[~unassigned] = places
-    return labels, all_places

@@ -1,19 +1,24 @@
 """The quantities of the theorem on the inlier-memorization effect."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import lambertw
+from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from skim.theory._geometry import ClusterGeometry, check_floats, cluster_geometry
-from skim.theory._network import ACTIVATIONS, jacobian, reconstruct
 
 N_RADII = 400  # candidates of radius="auto"
+# The activation, its derivative, and the bounds B1 and B2 of its two derivatives.
+ACTIVATIONS: dict[str, tuple[Callable, Callable, float, float]] = {
+    "tanh": (np.tanh, lambda t: 1 - np.tanh(t) ** 2, 1.0, 4 / 27**0.5),
+    "sigmoid": (expit, lambda t: expit(t) * expit(-t), 0.25, 1 / (6 * 3**0.5)),
+}
 
 
 @dataclass(frozen=True)
@@ -147,26 +152,6 @@ class TheoremQuantities:
             "delta": self.geometry.delta > 2 * self.zeta(T) + 4 * self.nu,
         }
 
-    def largest_T(self) -> float | None:
-        """Return the last iteration that the theorem covers.
-
-        None if no iteration meets all conditions, infinity if all from `T_star` on do.
-        """
-        if self.learning_rate <= 0 or self.T_star() == math.inf:
-            return None
-        for_delta = (self.geometry.delta - 4 * self.nu) / 2 - self.Delta_f
-        room = min(self.radius - self.path_radius, for_delta / self.beta)
-        if not room >= 0:
-            return None
-        if self.gamma == 0:  # both training runs are the same
-            return math.inf if all(self.conditions(math.inf).values()) else None
-        # Solve eta gamma T exp(eta kappa T) = room for T.
-        time = float(lambertw(self.kappa * room / self.gamma).real) / self.kappa
-        T = math.floor(time / self.learning_rate)
-        while self.T_star() < T and not all(self.conditions(T).values()):
-            T -= 1  # more than once only because of rounding
-        return T if all(self.conditions(T).values()) else None
-
 
 @validate_params(
     {
@@ -186,7 +171,7 @@ def theorem_quantities(
     clusters: ArrayLike,
     outliers: ArrayLike | None,
     *,
-    activation: Literal["tanh", "sigmoid", "relu", "identity"] = "tanh",
+    activation: Literal["tanh", "sigmoid"] = "tanh",
     radius: float | Literal["auto"] = "auto",
     learning_rate: float | Literal["auto"] = "auto",
 ) -> TheoremQuantities:
@@ -209,14 +194,12 @@ def theorem_quantities(
     outliers : array-like of shape (n_samples,) or None
         See :func:`cluster_geometry`.
 
-    activation : {"tanh", "sigmoid", "relu", "identity"}, default="tanh"
-        With "relu", the bounds hold only as long as no hidden unit switches on or
-        off at a centre.
+    activation : {"tanh", "sigmoid"}, default="tanh"
+        Activation of the hidden units.
 
     radius : float or "auto", default="auto"
         Radius of the ball in which the Jacobian is bounded. "auto" chooses the one
-        with which the theorem covers the most iterations or, if it covers none, the
-        one that comes closest to the radius condition.
+        that is the largest multiple of the `path_radius` it gives.
 
     learning_rate : float or "auto", default="auto"
         Learning rate of gradient descent. "auto" chooses the largest admissible one.
@@ -238,7 +221,7 @@ def theorem_quantities(
     >>> quantities.conditions(T=0)["radius"]
     True
     """
-    X, W, A = map(check_floats, (X, W, A))
+    W, A, X = map(check_floats, (W, A, X))
     p = X.shape[1]
     if W.shape[1] != p or A.shape != W.shape[::-1]:
         raise ValueError(
@@ -246,90 +229,72 @@ def theorem_quantities(
             f"and H hidden units they must be (H, {p}) and ({p}, H)."
         )
     geometry = cluster_geometry(X, clusters, outliers)
-    bounds = _Bounds(W, A, geometry, activation)
-    if radius == "auto":
-        candidates = [bounds.quantities(r, learning_rate) for r in bounds.radii()]
-        return max(candidates, key=_reach)
-    return bounds.quantities(float(radius), learning_rate)
+    centers, eps_c, eps_o = geometry.centers, geometry.eps_c, geometry.eps_o
+    _, _, B1, B2 = ACTIVATIONS[activation]
+    n, rho = len(X), float(geometry.rho.max())
+    root_n, root_max = math.sqrt(n), math.sqrt(geometry.n_max)
+    J = jacobian(W, A, centers, activation)
+    values = np.linalg.svd(J, compute_uv=False)
+    largest = float(values[0])
+    smallest = float(values[-1]) if J.shape[0] <= J.shape[1] else 0.0
+    norm_A = float(np.linalg.norm(A, 2))
+    R_mu = float(np.linalg.norm(centers, axis=1).max())
+    L_c = norm_A * B2 * R_mu * float(np.linalg.norm(centers, 2))
+    errors = reconstruct(W, A, centers, activation) - centers
+    R0_tilde = math.sqrt(geometry.sizes @ np.square(errors).sum(axis=1))
+    R0_hat = R0_tilde + root_n * eps_c + math.sqrt(rho * n) * eps_o
+    best = _best_radius(smallest, largest, L_c)
+    R_loc = best if radius == "auto" else float(radius)
+    alpha = math.sqrt(geometry.n_min) * max(smallest - L_c * R_loc, 0.0)
+    beta = root_max * (largest + L_c * R_loc)
+    L = root_max * L_c
+    R_W = float(np.linalg.norm(W)) + R_loc
+    Delta_f = norm_A * B1 * R_W * (eps_c + eps_o)
+    Delta_J = root_n * norm_A * (B1 + B2 * R_W * R_mu) * (eps_c + eps_o)
+    beta_X = beta + Delta_J
+    max_learning_rate = min(
+        _ratio(alpha**2, 8 * beta**4), _ratio(alpha**2, 2 * L * beta**2 * R0_hat)
+    )
+    return TheoremQuantities(
+        geometry=geometry,
+        radius=R_loc,
+        learning_rate=max_learning_rate if learning_rate == "auto" else learning_rate,
+        R0_tilde=R0_tilde,
+        R0_hat=R0_hat,
+        alpha=alpha,
+        beta=beta,
+        L=L,
+        Delta_f=Delta_f,
+        Delta_J=Delta_J,
+        beta_X=beta_X,
+        kappa=L * R0_hat + beta * beta_X,
+        gamma=Delta_J * R0_hat + beta_X * root_n * Delta_f,
+        max_learning_rate=max_learning_rate,
+    )
 
 
-class _Bounds:
-    """Bounds of the network that do not depend on the radius."""
-
-    def __init__(self, W, A, geometry, activation):
-        phi = ACTIVATIONS[activation]
-        self.geometry = geometry
-        self.slope, self.curvature = phi.max_slope, phi.max_curvature
-        centers = geometry.centers
-        J = jacobian(W, A, centers, activation)
-        values = np.linalg.svd(J, compute_uv=False)
-        self.largest = float(values[0])
-        self.smallest = float(values[-1]) if J.shape[0] <= J.shape[1] else 0.0
-        self.norm_A = float(np.linalg.norm(A, 2))
-        self.norm_W = float(np.linalg.norm(W))
-        self.R_mu = float(np.linalg.norm(centers, axis=1).max())
-        norm_M = float(np.linalg.norm(centers, 2))
-        self.L_c = self.norm_A * self.curvature * self.R_mu * norm_M
-        errors = reconstruct(W, A, centers, activation) - centers
-        squares = geometry.sizes @ np.square(errors).sum(axis=1)
-        self.R0_tilde = math.sqrt(squares)
-        n, rho = len(geometry.clusters), float(geometry.rho.max())
-        self.R0_hat = self.R0_tilde + math.sqrt(n) * geometry.eps_c
-        self.R0_hat += math.sqrt(rho * n) * geometry.eps_o
-
-    def radii(self):
-        """Return the candidates of ``radius="auto"``."""
-        if self.smallest == 0:
-            return [0.0]
-        if self.L_c == 0:
-            needed = self.quantities(0.0, "auto").path_radius
-            return (needed * np.geomspace(1, 1e3, N_RADII)).tolist()
-        largest = self.smallest / self.L_c
-        return (largest * np.geomspace(1e-6, 1 - 1e-6, N_RADII)).tolist()
-
-    def quantities(self, radius, learning_rate):
-        """Return all quantities for a given radius."""
-        geometry, spread = self.geometry, self.geometry.eps_c + self.geometry.eps_o
-        n = len(geometry.clusters)
-        alpha_c = max(self.smallest - self.L_c * radius, 0.0)
-        alpha = math.sqrt(geometry.n_min) * alpha_c
-        beta = math.sqrt(geometry.n_max) * (self.largest + self.L_c * radius)
-        L = math.sqrt(geometry.n_max) * self.L_c
-        R_W = self.norm_W + radius
-        Delta_f = self.norm_A * self.slope * R_W * spread
-        per_row = self.slope + self.curvature * R_W * self.R_mu
-        Delta_J = math.sqrt(n) * self.norm_A * per_row * spread
-        beta_X = beta + Delta_J
-        steepest = min(
-            _ratio(alpha**2, 8 * beta**4),
-            _ratio(alpha**2, 2 * L * beta**2 * self.R0_hat),
-        )
-        if learning_rate == "auto":
-            learning_rate = steepest
-        return TheoremQuantities(
-            geometry=geometry,
-            radius=float(radius),
-            learning_rate=float(learning_rate),
-            R0_tilde=self.R0_tilde,
-            R0_hat=self.R0_hat,
-            alpha=alpha,
-            beta=beta,
-            L=L,
-            Delta_f=Delta_f,
-            Delta_J=Delta_J,
-            beta_X=beta_X,
-            kappa=L * self.R0_hat + beta * beta_X,
-            gamma=Delta_J * self.R0_hat + beta_X * math.sqrt(n) * Delta_f,
-            max_learning_rate=steepest,
-        )
+def reconstruct(W, A, X, activation="tanh"):
+    """Apply the autoencoder F_W(x) = A phi(W x) to the rows of X."""
+    phi, *_ = ACTIVATIONS[activation]
+    return phi(X @ W.T) @ A.T
 
 
-def _reach(quantities):
-    """Rank by how much the theorem covers or, if nothing, how close it comes."""
-    T = quantities.largest_T()
-    if T is not None:
-        return 1, T * quantities.learning_rate
-    return 0, _ratio(quantities.radius, quantities.path_radius)
+def jacobian(W, A, X, activation="tanh"):
+    """Return the derivatives of all outputs, row by row, in ``W.ravel()``.
+
+    These are ``A[a, h] * phi'(W[h] @ x) * x[b]``, in an array of shape (n * p, H * p).
+    """
+    _, slope, *_ = ACTIVATIONS[activation]
+    return np.einsum("ah,ih,ib->iahb", A, slope(X @ W.T), X).reshape(X.size, W.size)
+
+
+def _best_radius(smallest, largest, L_c):
+    """Return the radius that is the largest multiple of the `path_radius` it gives."""
+    if smallest == 0:
+        return 0.0
+    radii = smallest / L_c * np.geomspace(1e-6, 1 - 1e-6, N_RADII)
+    multiples = radii * (smallest - L_c * radii) ** 2 / (largest + L_c * radii)
+    return float(radii[multiples.argmax()])
 
 
 def _ratio(numerator, denominator):

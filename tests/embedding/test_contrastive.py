@@ -21,11 +21,10 @@ def variation(X, clusters):
     return geometry.distances.mean() / geometry.delta
 
 
-@pytest.mark.parametrize(("std", "seed"), [(1.0, 0), (2.5, 1)])
-def test_clusters_of_the_simulation_become_tighter(std, seed):
-    X, _, clusters = make_im_clusters(1000, cluster_std=std, random_state=seed)
+def test_clusters_of_the_simulation_become_tighter():
+    X, _, clusters = make_im_clusters(1000, cluster_std=2.5, random_state=1)
     before = InputScaler("squash", centred=True).fit(X).transform(X)
-    embedder = ContrastiveEmbedder(random_state=seed)
+    embedder = ContrastiveEmbedder(random_state=1)
     after = embedder.fit_transform(X)
     assert variation(after, clusters) < variation(before, clusters)
     losses = embedder.loss_curve_

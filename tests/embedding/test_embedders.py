@@ -87,18 +87,12 @@ def test_local_checkpoints_need_no_network_no_torchvision_and_print_nothing(
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_nothing_is_printed_unless_asked_for_and_no_global_state_is_touched(
-    case, capfd, monkeypatch
-):
+def test_nothing_is_printed_and_no_global_state_is_touched(case, capfd, monkeypatch):
     monkeypatch.setattr(logging.getLogger("tabpfn"), "level", logging.ERROR)
     before = global_state()
     case.make().fit_transform(case.X)
     assert global_state() == before
     assert capfd.readouterr() == ("", "")
-    case.make(verbose=1).fit_transform(case.X)
-    shown = capfd.readouterr().err
-    assert f"{case.cls.__name__} [" in shown
-    assert shown.endswith(f"{len(case.X)}/{len(case.X)} \n")
 
 
 def test_output_can_be_a_data_frame_with_names_and_index(case):
@@ -144,17 +138,13 @@ def test_copies_give_the_same(case):
         assert_array_equal(again.transform(case.X), case.expected)
 
 
-def test_pickles_have_the_weights_if_asked_to(case, tmp_path):
+def test_pickles_are_small_and_need_the_weights_where_they_are_loaded(case, tmp_path):
     model = Path(case.make().model)
     own = tmp_path / model.name
     shutil.copy(model, own) if model.is_file() else shutil.copytree(model, own)
     stored = pickle.dumps(case.make(model=str(own)).fit(case.X))
-    complete = case.make(model=str(own), keep_weights=True).fit(case.X)
-    complete = pickle.dumps(complete)
     assert len(stored) < 5_000
-    assert_array_equal(pickle.loads(stored).transform(case.X), case.expected)
     own.rename(tmp_path / "elsewhere")
-    assert_array_equal(pickle.loads(complete).transform(case.X), case.expected)
     with pytest.raises(MissingWeightsError):
         pickle.loads(stored).transform(case.X)
 
@@ -233,23 +223,21 @@ def test_missing_extra_is_named(case, monkeypatch):
 
 
 def test_folders_that_are_not_checkpoints_are_refused(
-    tmp_path, text_folder, vit_folder, vit_processor
+    tmp_path, text_folder, vit_folder, vit_processor, monkeypatch
 ):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     embedder = ViTEmbedder(model=tmp_path)
-    with pytest.raises(MissingWeightsError, match=r"no config.json"):
+    with pytest.raises(MissingWeightsError, match=r"were not found"):
         embedder.fit(BLANK)
     shutil.copy(Path(text_folder) / "config.json", tmp_path)
-    with pytest.raises(MissingWeightsError, match=r"no weights"):
+    torch.save({}, tmp_path / "pytorch_model.bin")  # a pickle, which can run code
+    with pytest.raises(ValueError, match=r"Cannot load .* model.safetensors"):
         embedder.fit(BLANK)
     shutil.copy(Path(text_folder) / "model.safetensors", tmp_path)
     with pytest.raises(ValueError, match=r"Cannot load the checkpoint"):
         embedder.fit(BLANK)
     save_quietly(tmp_path, vit_processor)
     with pytest.raises(ValueError, match=r"not a model of images"):
-        embedder.fit(BLANK)
-    torch.save({}, tmp_path / "pytorch_model.bin")
-    (tmp_path / "model.safetensors").unlink()
-    with pytest.raises(MissingWeightsError, match=r"pickle .* must be converted"):
         embedder.fit(BLANK)
     folder = shutil.copytree(vit_folder, tmp_path / "vit")
     vit_config(num_hidden_layers=3).save_pretrained(folder)

@@ -2,13 +2,12 @@ import os
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skim.embedding import TabPFNEmbedder, weights_home
-from skim.embedding import _tabpfn_model as tabpfn_model
+from skim.embedding._tabpfn import AS_GIVEN
 from tests.embedding.tabpfn_checkpoints import EMBEDDING_SIZE
 
 
@@ -32,7 +31,7 @@ def tabpfn_itself(embedder, X):
         n_estimators=1,
         device="cpu",
         inference_precision=torch.float32,
-        inference_config=tabpfn_model.AS_GIVEN,
+        inference_config=AS_GIVEN,
         random_state=embedder._seed,
     )
     return model.fit(X[:, 1:], X[:, 0])
@@ -63,10 +62,11 @@ def test_pooling_the_mean_averages_the_cells_of_layers(make, rows):
 def test_features_may_be_missing(make, rows):
     X = rows.copy()
     X[::7, 3] = np.nan
-    assert np.isfinite(make(target=0).fit_transform(X)).all()
+    assert np.isfinite(make().fit_transform(X)).all()
     X[2:, 0] = np.nan
-    assert make().fit(X).target_ == 1  # mostly missing, so not the default target
-    embedder = make(target=0).fit(X)
+    assert make().fit(X).target_ == 1  # the first is mostly missing
+    X[20:, 1:] = np.nan  # as all others, so it is the target again
+    embedder = make().fit(X)
     assert len(embedder.context_) == 2
     assert np.isfinite(embedder.transform(X)).all()
 
@@ -87,17 +87,11 @@ def test_first_column_that_varies_is_the_target(make, rows):
     assert make().fit(rare).target_ == 2
 
 
-def test_target_by_position_and_name(make, rows):
-    frame = pd.DataFrame(rows, columns=list("abcde"))
-    by_name, by_position = make(target="c").fit(frame), make(target=2).fit(rows)
-    assert by_name.target_ == by_position.target_ == 2
-    expected = by_position.transform(rows)
-    assert_array_equal(by_name.transform(frame), expected)
-    assert make(target=-1).fit(rows).target_ == 4
-    # The target of a new row is not part of its embedding.
+def test_target_of_a_new_row_is_not_part_of_its_embedding(make, rows):
+    embedder = make().fit(rows)
     X = rows.copy()
-    X[:, 2] = np.nan
-    assert_array_equal(by_position.transform(X), expected)
+    X[:, 0] = np.nan
+    assert_array_equal(embedder.transform(X), embedder.transform(rows))
 
 
 # Weights ---------------------------------------------------------------------------
@@ -122,14 +116,8 @@ def test_files_that_are_not_checkpoints_are_refused(make, rows, tmp_path):
 
 
 def test_bad_settings_and_tables_are_refused(make, rows):
-    X = rows.copy()
-    X[:, 2] = 3.0
     for table, params, message in (
-        (X, {"target": 9}, "target=9 is out of range: X has 5 columns"),
-        (X, {"target": "z"}, "'z' is not a column of X, which has no names"),
-        (X, {"target": [0]}, "'target' parameter"),
-        (X, {"target": 2}, "target 2 is constant in X: choose another"),
-        (X, {"max_context": 20_000}, "'max_context' parameter"),
+        (rows, {"max_context": 20_000}, "'max_context' parameter"),
         (np.ones((10, 3)), {}, "Every column of X is constant"),
         (np.arange(10.0)[:, None], {}, "minimum of 2 is required"),
         (np.arange(1004.0).reshape(2, 502), {}, "has 502 columns, .* at most 501"),

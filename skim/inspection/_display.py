@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from skim.inspection._displays import ALL, INLIER, OUTLIER, SHADE, Display
 from skim.inspection._trajectory import Trajectory, im_window, trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Distinguishable in colour, with colour blindness, and in greyscale.
+INLIER = "#56b4e9"
+OUTLIER = "#9a3412"
+ALL = "#3f3f46"
+SHADE = "#e4e4e7"
+
 
 @dataclass(eq=False)
-class IMTrajectoryDisplay(Display):
+class IMTrajectoryDisplay:
     """Plot of the losses while a detector trains.
 
     The first panel shows the losses: the median as a line, and the middle 50% and 90%
@@ -91,17 +96,24 @@ class IMTrajectoryDisplay(Display):
         display : IMTrajectoryDisplay
         """
         path = self.trajectory
-        n_rows = 2 if path.auroc is None else 3
-        panels = self._set_axes(axes, n_rows, (7, 2.7 * n_rows))
+        n_panels = 2 if path.auroc is None else 3
+        self.axes_ = list(_new_axes(n_panels) if axes is None else axes)
+        if len(self.axes_) != n_panels:
+            raise ValueError(
+                f"axes must have {n_panels} elements, not {len(self.axes_)}."
+            )
+        self.figure_ = self.axes_[0].figure
         in_epochs = len(set(path.epoch.tolist())) == len(path.epoch)
         time = path.epoch if in_epochs else path.update
-        self._draw_losses(time, panels[0])
+        self._draw_losses(time, self.axes_[0])
         if path.auroc is not None:
-            self._draw_auroc(time, panels[1], threshold)
-        panels[-1].plot(time, path.separation, color=ALL)
-        panels[-1].set_ylabel("Separation")
-        panels[-1].set_ylim(bottom=0)
-        panels[-1].set_xlabel("Epoch" if in_epochs else "Update")
+            self._draw_auroc(time, self.axes_[1], threshold)
+        last = self.axes_[-1]
+        last.plot(time, path.separation, color=ALL)
+        last.set_ylim(bottom=0)
+        last.set(xlabel="Epoch" if in_epochs else "Update", ylabel="Separation")
+        for ax in self.axes_:
+            ax.spines[["top", "right"]].set_visible(False)
         return self
 
     def _draw_losses(self, time, ax):
@@ -133,3 +145,14 @@ class IMTrajectoryDisplay(Display):
             ax.legend(frameon=False)
         ax.set_ylabel("AUROC")
         ax.set_ylim(top=1.02)
+
+
+def _new_axes(n_panels):
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Plots need matplotlib: pip install 'skim-od[plot]'"
+        ) from error
+    size = (7, 2.7 * n_panels)
+    return plt.subplots(n_panels, sharex=True, figsize=size, layout="constrained")[1]
