@@ -387,6 +387,7 @@ def test_links_and_odd_names_are_read_and_damaged_parts_are_named(write, tmp_pat
 
 GZ = gzip.compress(CSV * 1000)
 BOOK = workbook(s=[["a", "b"], [1, 2]])
+ENCRYPTED = zipped(CSV).replace(b"\x14\0\0\0\x08", b"\x14\0\1\0\x08")
 OLE = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504)
 FAULTS = {
     "empty": ("t.csv", b"", "is empty"),
@@ -417,6 +418,7 @@ FAULTS = {
     "empty gzip": ("t.csv.gz", gzip.compress(b""), "is empty"),
     "truncated zip": ("t.zip", zipped(CSV)[:-30], "cannot be read: .*not a zip"),
     "zip of many": ("t.zip", zipped(CSV, CSV), "it contains 2 files"),
+    "encrypted zip": ("t.zip", ENCRYPTED, "is encrypted"),
     "twice compressed": ("t.gz", gzip.compress(GZ), "is not text"),
     "tar": ("t.tar.gz", gzip.compress(b"t.csv" + bytes(507)), "is not text"),
     "damaged Excel": ("t.xlsx", BOOK[:-90], "cannot be read: "),
