@@ -70,25 +70,6 @@ class PyODIMDetector(BaseDetector):
             setattr(self, name, value)
         super().__init__(contamination=contamination)
 
-    @classmethod
-    def paper(cls, *, contamination: float = 0.1, **params: Any) -> Self:
-        """Make a detector with the settings of the original method.
-
-        Parameters
-        ----------
-        contamination : float, default=0.1
-            As in the constructor.
-
-        **params : dict
-            Parameters that override these settings.
-
-        Returns
-        -------
-        detector : object
-        """
-        settings = cls._detector_class.paper(**params).get_params(deep=False)
-        return cls(**(settings | {"contamination": contamination}))
-
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit the detector to unlabelled data.
 

@@ -6,7 +6,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import FitFailedWarning
-from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -75,21 +74,6 @@ def test_epochs_beyond_early_stopping_change_nothing(table, is_outlier):
     search = assert_same_search(detector, grid, table, is_outlier)
     scores = search.cv_results_["mean_test_score"]
     assert scores[0] != scores[1] == scores[2]
-
-
-def flagged(y_true, y_pred):
-    return f1_score(y_true, y_pred == -1, zero_division=0.0)
-
-
-@pytest.mark.parametrize(
-    ("which", "contamination"), [("altbi", "auto"), ("odim", 0.05)]
-)
-def test_thresholds_are_those_of_the_shorter_run(
-    which, table, is_outlier, contamination
-):
-    detector = make_quick(which, contamination=contamination)
-    grid, scoring = {"epochs": [1, 3, 5]}, make_scorer(flagged)
-    assert_same_search(detector, grid, table, is_outlier, scoring=scoring)
 
 
 def test_scorers_training_scores_pipelines_grids_frames_and_processes(

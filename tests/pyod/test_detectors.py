@@ -37,8 +37,6 @@ def test_the_signature_is_that_of_the_skim_detector_except_contamination(cls):
     assert ours == skims
     defaults = {name: parameter.default for name, parameter in ours.items()}
     assert cls().get_params() == defaults | {"contamination": 0.1}
-    expected = cls._detector_class.paper(epochs=7).get_params()
-    assert cls.paper(epochs=7).get_params() == expected | {"contamination": 0.1}
 
 
 # The PyOD interface -------------------------------------------------------------
