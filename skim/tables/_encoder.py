@@ -136,8 +136,6 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
         "dates": [StrOptions({"auto", "day first", "month first"})],
     }
 
-    _stored = ("encoders_", "decisions_")
-
     def __init__(
         self,
         *,

@@ -173,17 +173,12 @@ def _read_together(sources, notes, text):
 
 def check_same_columns(file, names, first_file, wanted):
     """Raise if a file has other columns than the first one."""
-    faults = {
-        "lacks": [repr(name) for name in wanted if name not in names],
-        "adds": [repr(name) for name in names if name not in wanted],
-    }
-    told = " and ".join(
-        f"{verb} {', '.join(some[:3])}{', …' * (len(some) > 3)}"
-        for verb, some in faults.items()
-        if some
-    )
-    if told:
-        raise ValueError(f"{file} has other columns than {first_file}: it {told}.")
+    odd = [name for name in (*wanted, *names) if (name in names) != (name in wanted)]
+    if odd:
+        shown = ", ".join(map(repr, odd[:5])) + ", …" * (len(odd) > 5)
+        raise ValueError(
+            f"{file} has other columns than {first_file}; only one of them has {shown}."
+        )
 
 
 def open_parquet(source, stream):

@@ -77,12 +77,6 @@ class Source:
         self.path = path
         self.limit = max_bytes()
 
-    @property
-    def folder(self):
-        """The folder of a file on this machine, None for anything else."""
-        is_local = isinstance(self.fs, LocalFileSystem)
-        return Path(self.path).resolve().parent if is_local else None
-
     def state(self):
         """Return its size, and what else tells whether it has changed."""
         if self.data is not None:
