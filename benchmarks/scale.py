@@ -118,7 +118,7 @@ def parquet_files(folder, n_rows, n_columns, part_rows):
     def write_scores():
         scores = model.score_samples(parts)
         table = scores.to_frame()
-        table["label"] = 1 - 2 * (scores < model.offset_).astype("int8")
+        table["label"] = 1 - 2 * (scores < model.estimator_.offset_).astype("int8")
         table.to_parquet(output)
 
     try:
@@ -130,7 +130,7 @@ def parquet_files(folder, n_rows, n_columns, part_rows):
             n_written = len(dd.read_parquet(output))
     finally:
         shutil.rmtree(output)
-    if not n_written == model.n_samples_seen_ == n_rows:
+    if n_written != n_rows:
         raise RuntimeError(f"{n_written} of {n_rows} rows were written")
     return [
         ("fit", "seconds", seconds),

@@ -7,11 +7,11 @@ import re
 import shutil
 import uuid
 import warnings
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from pathlib import Path
 from textwrap import indent
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -157,21 +157,50 @@ def naming(path):
         raise OSError(f"{path} cannot be written: {reason}.") from error
 
 
+class Limits(NamedTuple):
+    """What a parameter can be: one of some choices, or a number in a closed range."""
+
+    choices: tuple
+    kind: Any  # of numbers; None if there are only choices
+    low: float
+    high: float
+
+    def allow(self, value):
+        if self.kind and isinstance(value, self.kind) and not isinstance(value, bool):
+            return self.low <= value <= self.high
+        return value in self.choices
+
+    def __str__(self):
+        words = [repr(choice) for choice in self.choices]
+        if self.kind:
+            what = "an integer" if self.kind is Integral else "a number"
+            limits = f"of at least {self.low}"
+            if self.high < math.inf:
+                limits = f"from {self.low} to {self.high}"
+            words.insert(0, f"{what} {limits}")
+        return " or ".join(words)
+
+
+def parameter(default, kind=None, low=0, high=math.inf, *, choices=()) -> Any:
+    """Return a field of `Parameters`, with the limits of its values."""
+    return field(default=default, metadata={"limits": Limits(choices, kind, low, high)})
+
+
 @dataclass
 class Parameters:
     """Base of dataclasses that scikit-learn can clone, and search over."""
 
     def __repr__(self):
         changed = (
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in fields(self)
-            if repr(getattr(self, field.name)) != repr(field.default)
+            f"{own.name}={getattr(self, own.name)!r}"
+            for own in fields(self)
+            if repr(getattr(self, own.name)) != repr(own.default)
         )
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def get_params(self, deep: bool = True) -> dict:
         """Return the parameters by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {own.name: getattr(self, own.name) for own in fields(self)}
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name."""
@@ -189,18 +218,14 @@ class Parameters:
         """Return a copy, without what is only of use while a network is trained."""
         return replace(self)
 
-    def check(self, name: str, kind: type, low: float, high: float = math.inf) -> None:
-        """Raise unless a parameter is a number of a kind within closed limits."""
-        value = getattr(self, name)
-        is_number = isinstance(value, kind) and not isinstance(value, bool)
-        if not (is_number and low <= value <= high):
-            limits = (
-                f"from {low} to {high}" if high < math.inf else f"of at least {low}"
-            )
-            what = "an integer" if kind is Integral else "a number"
-            raise ValueError(
-                f"{name}={value!r} of {type(self).__name__} must be {what} {limits}."
-            )
+    def check(self) -> None:
+        """Raise unless the parameters are within the limits of their fields."""
+        for own in fields(self):
+            limits, value = own.metadata.get("limits"), getattr(self, own.name)
+            if limits is not None and not limits.allow(value):
+                raise ValueError(
+                    f"{own.name}={value!r} of {type(self).__name__} must be {limits}."
+                )
 
 
 class Versioned:

@@ -21,7 +21,7 @@ PARTS = {
     "expected": (measures.expected, measures.EXPECTED),
     "planting": (measures.planting, measures.PLANTING),
 }
-KEY = ("version", "table", "family", "source")
+KEY = ("table", "family", "source")
 
 
 def judgement(
@@ -45,9 +45,6 @@ def judgement(
         int | None,
         typer.Option(min=1, help="Only one table of every so many sources."),
     ] = None,
-    version: Annotated[
-        str, typer.Option(help="Name of the present version in the results.")
-    ] = "now",
     output: Annotated[
         Path, typer.Option(help="Folder; what is in it is not measured again.")
     ] = Path("judgement"),
@@ -68,8 +65,8 @@ def judgement(
     for each in part:
         measure, columns = PARTS[each]
         Runs(output / f"{each}.csv", KEY, columns).complete(
-            [(version, *table[:3]) for table in tables],
-            lambda task, measure=measure: measure(by_name[task[1]]),
+            [table[:3] for table in tables],
+            lambda task, measure=measure: measure(by_name[task[0]]),
         )
     summary = figures(output)
     summary.to_csv(output / "summary.csv", index=False, float_format="%.4g")

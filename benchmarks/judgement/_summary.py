@@ -8,7 +8,7 @@ import pandas as pd
 from benchmarks._shared.sources import HALVES, half_of
 from benchmarks.judgement._measures import KINDS, PLANTED, SHARES
 
-COLUMNS = ("quantity", "before", "now", "half 1", "half 2", "aim")
+COLUMNS = ("quantity", "all", "half 1", "half 2", "aim")
 FACTOR = 1.5  # by which flagged shares may differ from planted ones
 
 
@@ -23,11 +23,7 @@ def mean(column):
 
 
 def figures(folder):
-    """Return all figures of a folder of results as a DataFrame.
-
-    There are those of an earlier version, if it was measured too, and of the present
-    one, on all sources and on both halves.
-    """
+    """Return all figures of a folder of results, on all sources and on both halves."""
     frames = {
         part: pd.read_csv(folder / f"{part}.csv")
         for part in PARTS
@@ -36,13 +32,8 @@ def figures(folder):
     rows = []
     for part, found in frames.items():
         for quantity, aim, frame, figure in PARTS[part](found, frames):
-            now = frame[frame["version"] == "now"]
-            half = now["source"].map(half_of)
-            parts = (
-                frame[frame["version"] == "before"],
-                now,
-                *(now[half == each] for each in HALVES),
-            )
+            half = frame["source"].map(half_of)
+            parts = frame, *(frame[half == each] for each in HALVES)
             values = [figure(each) if len(each) else np.nan for each in parts]
             rows.append([quantity, *values, aim])
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -73,12 +64,11 @@ def _labelled(frame, frames):
 
     yield "F1 / best F1", ".60", frame, relative
     if "clean" in frames:
-        clean = frames["clean"]
-        shares = {v: by_family(own, "flagged") for v, own in clean.groupby("version")}
+        flagged = by_family(frames["clean"], "flagged")
 
         def constant(each):
             at = [by_family(each, f"f1_at_{share:g}") for share in SHARES]
-            return float(np.interp(shares[each["version"].iloc[0]], SHARES, at))
+            return float(np.interp(flagged, SHARES, at))
 
         name = "F1 of the constant share that flags as much of clean data"
         yield name, "", frame, constant
@@ -90,10 +80,8 @@ def _clean(frame, frames):
     yield name, ".06", frame, lambda each: each["flagged"].quantile(0.9)
     if "seeds" in frames:
         repeated = frames["seeds"].dropna(subset=["flagged"])
-        keys = ["version", "table"]
-        every = pd.concat(
-            [repeated, frame.merge(repeated[keys].drop_duplicates(), on=keys)]
-        )
+        is_repeated = frame["table"].isin(repeated["table"])
+        every = pd.concat([repeated, frame[is_repeated]])
 
         def deviation(each):
             own = each.groupby(["family", "table"])["flagged"].std()

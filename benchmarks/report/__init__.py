@@ -41,6 +41,8 @@ def report(
     folder.mkdir(parents=True, exist_ok=True)
     tables = {
         "averages": summary.averages,
+        "summary": summary.brief(),
+        "embeddings": summary.embeddings(),
         "results": summary.results,
         "failures": summary.failures,
         "duels": summary.duels(),

@@ -33,7 +33,6 @@ def figures(summary):
         "averages": draw_averages(summary),
         "critical_difference": draw_ranks(summary),
         "time_and_size": draw_time_and_size(summary),
-        "embeddings": draw_embeddings(summary),
     }
     return {name: figure for name, figure in made.items() if figure is not None}
 
@@ -146,28 +145,4 @@ def draw_time_and_size(summary):
     handles.append(Patch(color=GREY))
     labels.append("the others")
     figure.legend(handles, labels, loc="outside lower center", ncols=8, fontsize=8)
-    return figure
-
-
-def draw_embeddings(summary):
-    """Accuracy on the embeddings of images and texts."""
-    results = summary.results[summary.results["group"] != summary.group]
-    titles = list(dict.fromkeys(results["title"]))
-    if not titles:
-        return None
-    n_bars = results.groupby("title").size().max()
-    size = (3.4 * len(titles), 1.2 + 0.2 * n_bars)
-    figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(1, len(titles), squeeze=False)[0]
-    for axes, title in zip(panels, titles, strict=True):
-        mine = results[results["title"] == title].sort_values("auroc", ascending=False)
-        families = mine["detector"].map(summary.families)
-        _bars(axes, mine["detector"], mine["auroc"], families, summary.reference)
-        parts = mine["parts"].iloc[0]
-        note = f"{parts} parts" if parts else "all of it"
-        axes.set_title(f"{title}, AUROC ({note})", fontsize=8)
-        axes.set_xlim(_floor(mine["auroc"]), 1.1)
-        axes.tick_params(labelsize=7)
-    families = [summary.families[name] for name in results["detector"]]
-    _legend(figure, families, fontsize=8)
     return figure

@@ -127,6 +127,25 @@ class Summary:
             frame[f"{metric}_rank"] = frame["detector"].map(ranks)
         return frame
 
+    def brief(self):
+        """Return the averages of the detectors that were run, for reading."""
+        found = self.averages[self.averages["family"] != "published"]
+        table = found[["detector", "n_sets"]].copy()
+        table["AUROC / AUPRC"] = _pairs(found["auroc"], found["auprc"])
+        there = _pairs(found["reference_auroc"], found["reference_auprc"])
+        table[f"{self.reference} on the same"] = there
+        table["CPU seconds"] = found["median_seconds"].map("{:.3g}".format)
+        return table.rename(columns={"n_sets": "data sets"})
+
+    def embeddings(self):
+        """Return the mean AUROC and AUPRC on each set of embeddings."""
+        others = self.results[
+            self.results["group"].isin(SUFFIXES | {"image": "", "text": ""})
+        ]
+        others = others.assign(both=_pairs(others["auroc"], others["auprc"]))
+        table = others.pivot(index="detector", columns="title", values="both")
+        return table.fillna("").reset_index()
+
     def seconds(self, detector):
         """Processor time by file of `group`; the limit where it ran out of time."""
         times = self._times[self._times["group"] == self.group]
@@ -162,6 +181,10 @@ class Summary:
             counts = ((gap > 0).sum(), (gap == 0).sum(), (gap < 0).sum())
             rows.append((name, *map(int, counts), gap.mean()))
         return pd.DataFrame(rows, columns=columns).sort_values("mean_gap")
+
+
+def _pairs(first, second):
+    return [f"{a:.3f} / {b:.3f}" for a, b in zip(first, second, strict=True)]
 
 
 def _last_settings(frame):

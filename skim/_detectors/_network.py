@@ -23,7 +23,7 @@ class NetworkDetector(BaseDetector):
 
     Parameters
     ----------
-    network : {"flow", "autoencoder", "vae"} or callable, default="flow"
+    network : {"flow", "autoencoder"} or callable, default="flow"
         A network of :mod:`skim.networks` by its name, or a callable that makes a
         :class:`torch.nn.Module` for a number of features, such as the class itself. Its
         `forward` takes rows, a tensor of shape (n_rows, n_features) with values in
@@ -64,8 +64,7 @@ class NetworkDetector(BaseDetector):
     depends on values, such as ``if loss > 1``. Buffers are kept for each member,
     so batch normalization works. In evaluation mode, the loss of a row must be
     deterministic and independent of other rows: random numbers are for
-    ``self.training``, or drawn once in the constructor and registered as a buffer. All
-    this is checked before training.
+    ``self.training``, or drawn once in the constructor and registered as a buffer.
 
     A module may have a method `feature_losses` that returns what each cell adds to
     the loss, a tensor of shape (n_rows, n_features). :meth:`explain` then returns these
@@ -96,7 +95,7 @@ class NetworkDetector(BaseDetector):
 
     _parameter_constraints: dict = {
         **BaseDetector._parameter_constraints,
-        "network": [StrOptions({"flow", "autoencoder", "vae"}), callable],
+        "network": [StrOptions({"flow", "autoencoder"}), callable],
         "scaling": [StrOptions({"squash", "minmax"})],
     }
 
@@ -136,7 +135,7 @@ class NetworkDetector(BaseDetector):
     @staticmethod
     def _published():
         settings = ALTBIDetector.paper().get_params(deep=False)
-        return settings | {"network": "vae", "scaling": "minmax"}
+        return settings | {"network": "flow", "scaling": "minmax"}
 
     def _network(self):
         return ModuleConfig(network=self.network, scaling=self.scaling)

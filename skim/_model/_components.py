@@ -10,7 +10,7 @@ MIN_FEATURES = 200  # of a wide table
 MAX_COMPONENTS = 128
 ROWS_PER_COMPONENT = 3
 MAX_ROWS = 10_000  # that the directions are learned from
-CHUNK_ROWS = 64  # projected at once
+CHUNK_ROWS = 64  # always projected at once, or rows would depend on their batch
 
 # Cells count at most so many standard deviations, and columns at most so many times
 # as much or as little as the median column: an absurd cell has no direction of its
@@ -18,7 +18,8 @@ CHUNK_ROWS = 64  # projected at once
 REACH = 6.0
 MAX_WEIGHT = 3.0
 # Rows further from the components of others, in distances from the median to the upper
-# quartile, have no say in the components.
+# quartile, have no say in the components: a row that is alone in its direction would
+# have one of its own, in which nothing contradicts it.
 MAX_DISTANCE = 6.0
 SHARE_FAR = 0.05  # of the rows; some of so many cells are further out than most
 ROUNDING = 1e-12  # of squared lengths
@@ -43,11 +44,6 @@ class ComponentScaler(InputScaler):
     def fit(self, X):
         """Learn the distribution of the cells, and the components."""
         super().fit(X)
-        self._learn_components(X)
-        self.fill_ = np.zeros_like(self._ends.fill_)  # there are no gaps any more
-        return self
-
-    def _learn_components(self, X):
         spread = np.nan_to_num(self.spread_ * self.half_range_)
         varies = ~self.constant_ & (spread > 0)
         median = np.median(spread[varies]) if varies.any() else 1.0
@@ -74,6 +70,8 @@ class ComponentScaler(InputScaler):
         self._reach = distances.max()
         lengths = np.sqrt(np.square(deviations).sum(axis=1))
         self._unit = self._reach or np.median(lengths) or 1.0
+        self.fill_ = np.zeros_like(self._ends.fill_)  # there are no gaps any more
+        return self
 
     def scale(self, X):
         """Return what the networks see, and the cells that lie far out."""
@@ -117,17 +115,13 @@ class ComponentScaler(InputScaler):
         """Return the squares of what the components do not account for."""
         outside = np.empty(cells.shape)
         for chunk, deviations, missing in self._chunks(cells):
-            inside = deviations @ self.components_.T @ self.components_
-            found = np.where(missing, 0.0, np.square(deviations - inside))
+            rest = deviations - self._inside(deviations)
+            found = np.where(missing, 0.0, np.square(rest))
             outside[chunk] = found[: chunk.stop - chunk.start]
         return outside
 
     def _chunks(self, cells):
-        """Yield rows, their deviations, with gaps filled, and what was missing.
-
-        All chunks have the same shape, so that a row's values do not depend on the
-        other rows of its batch.
-        """
+        """Yield rows, their deviations, with gaps filled, and what was missing."""
         deviations = np.zeros((CHUNK_ROWS, cells.shape[1]))
         for start in range(0, len(cells), CHUNK_ROWS):
             chunk = slice(start, min(start + CHUNK_ROWS, len(cells)))
@@ -141,16 +135,14 @@ class ComponentScaler(InputScaler):
             return deviations
         filled = np.where(missing, 0.0, deviations)
         for _ in range(N_FILLS):
-            inside = filled @ self.components_.T @ self.components_
-            filled = np.where(missing, inside, deviations)
+            filled = np.where(missing, self._inside(filled), deviations)
         return filled
 
-    def over_columns(self, terms, typical, X):
-        """Split what the inputs add to the losses of rows over the columns.
+    def _inside(self, deviations):
+        return deviations @ self.components_.T @ self.components_
 
-        What an input adds, beyond what is typical, falls to the columns by their
-        squared share in it.
-        """
+    def over_columns(self, terms, typical, X):
+        """Split what inputs add to losses over the columns, by their squared shares."""
         squares = np.nan_to_num(np.square(self._deviations(self.cells(X))))
         totals = squares @ self.column_shares_.T
         excess = (terms - typical) / np.where(totals > 0, totals, np.inf)
@@ -159,11 +151,7 @@ class ComponentScaler(InputScaler):
 
 
 def _like_others(deviations, n_components):
-    """Return the rows that the components of other rows describe.
-
-    A row that is alone in its direction would have a component of its own, in which
-    nothing contradicts it. Each half of the rows is judged by the other one.
-    """
+    """Return the rows of either half that the components of the other one describe."""
     if len(deviations) < 2 * ROWS_PER_COMPONENT:
         return np.ones(len(deviations), dtype=bool)
     distances = np.empty(len(deviations))

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from skim._model._scaling import rms
+from skim._model._scaling import medians, rms
 from skim._utils import evenly_spaced
 
 N_NEIGHBOURS = 50
@@ -19,7 +19,7 @@ MAX_DEVIATION = 6.0  # to which standardised cells are clipped in the linear par
 MAX_LEVELS = 12  # a column with no more frequent values is discrete
 N_MORE_CANDIDATES = 5  # cells looked at beyond those asked for
 ROUNDING = 1e-6  # of scaled values in single precision
-BLOCK_CELLS = 50_000  # predicted at once
+CHUNK_CELLS = 50_000  # predicted at once
 CHUNK_ROWS = 1024  # whose cells are compared at once
 
 
@@ -40,36 +40,28 @@ class CellExpectations:
         if self.is_wide:
             sample = sample[evenly_spaced(len(sample), N_ROWS_IF_WIDE)]
         rows = sample.astype(np.float64)
-        missing = np.isnan(rows)
-        if missing.any():
-            known = np.where(missing.all(axis=0), 0.0, rows)
-            rows = np.where(missing, np.nanmedian(known, axis=0), rows)
+        rows = np.where(np.isnan(rows), medians(rows), rows)
         self._learn_columns(rows)
         self._estimate(rows)
-        if self.is_wide:
-            residuals = self._standardised(rows)
-        else:
-            for _ in range(N_CONCENTRATIONS):
-                distances = self._squared_distances(self._standardised(rows))
-                near = distances <= np.quantile(distances, KEPT_SHARE)
-                self._estimate(rows[near])
-            residuals = self._left_out_residuals(rows)
+        for _ in range(0 if self.is_wide else N_CONCENTRATIONS):
+            distances = self._squared_distances(self._standardised(rows))
+            near = distances <= np.quantile(distances, KEPT_SHARE)
+            self._estimate(rows[near])
+        deviations = self._standardised(rows)
+        residuals = deviations if self.is_wide else self._left_out(deviations)
         self._residuals = residuals.astype(np.float32)
-        self._reference = self._standardised(rows).astype(np.float32)
+        self._reference = deviations.astype(np.float32)
 
     def predict(self, rows, columns):
         """Predict some cells of each row."""
         rows = rows.astype(np.float64)
         unknown = np.isnan(rows) | self.far_out(rows)
         deviations = np.where(unknown, 0.0, self._standardised(rows))
-        distances = self._distances(deviations, unknown)
-        quantiles = np.empty((3, *columns.shape))
-        step = max(BLOCK_CELLS // columns.shape[1], 1)
-        for start in range(0, len(rows), step):
-            block = slice(start, start + step)
-            quantiles[:, block] = self._quantiles(
-                deviations[block], unknown[block], distances[block], columns[block]
-            )
+        # Squared, in the known cells, and up to a constant for each row.
+        reference = self._reference.astype(np.float64)
+        distances = (~unknown).astype(np.float64) @ np.square(reference).T
+        distances -= 2 * (deviations @ reference.T)
+        quantiles = self._quantiles(deviations, unknown, distances, columns)
         low, middle, high = self._finished(quantiles, columns)
         return middle, low, high
 
@@ -86,16 +78,14 @@ class CellExpectations:
 
     def _learn_columns(self, rows):
         """Learn the usual values of each column."""
-        every = np.arange(rows.shape[1])
-        low, median, high = np.quantile(rows, [0.05, 0.5, 0.95], axis=0)
+        quantiles = np.quantile(rows, [0.05, 0.5, 0.95], axis=0)
+        low, median, high = quantiles
         # Each side has a standard deviation of its own; a column that is mostly one
         # value has that of all its values.
-        in_units = self.scaler.inverse_transform(rows, every)
+        in_units = self._in_units(rows)
         overall = rms(in_units - (in_units / len(rows)).sum(axis=0))
         overall[~(overall > 0)] = 1.0
-        start, middle, end = (
-            self.scaler.inverse_transform(v, every) for v in (low, median, high)
-        )
+        start, middle, end = self._in_units(quantiles)
         self._middle = middle
         self._below = np.where(low < median, (middle - start) / 1.645, overall)
         self._above = np.where(high > median, (end - middle) / 1.645, overall)
@@ -109,19 +99,20 @@ class CellExpectations:
             if 0 < frequent.sum() <= MAX_LEVELS and share >= 0.9:
                 self._levels[column, : frequent.sum()] = levels[frequent]
 
+    def _in_units(self, rows):
+        return self.scaler.inverse_transform(rows, slice(None))
+
     def _remoteness(self, rows):
         """Return how many standard deviations cells are from their median."""
-        every = np.arange(rows.shape[1])
-        distance = self.scaler.inverse_transform(rows, every) - self._middle
+        distance = self._in_units(rows) - self._middle
         return np.where(distance < 0, -distance / self._below, distance / self._above)
 
     def _estimate(self, rows):
         """Estimate the mean, scale and shrunk correlations of complete rows."""
         self._mean = rows.mean(axis=0)
         scale, spread = rows.std(axis=0), self.highest - self.lowest
-        self._scale = np.where(
-            scale > 1e-6, scale, np.where(spread > 1e-6, spread, 1.0)
-        )
+        spread = np.where(spread > 1e-6, spread, 1.0)
+        self._scale = np.where(scale > 1e-6, scale, spread)
         if self.is_wide:
             return
         deviations = self._standardised(rows)
@@ -133,12 +124,11 @@ class CellExpectations:
         self._precision = np.linalg.inv(correlations)
         self._diagonal = np.diag(self._precision)
 
-    def _left_out_residuals(self, rows):
+    def _left_out(self, deviations):
         """Return the residuals of all cells, as if their own rows were left out."""
-        deviations = self._standardised(rows)
         residuals = deviations @ self._precision / self._diagonal
         # How much a row counts in the regression of a column on all others.
-        weight = (1 - self._shrinkage) / len(rows)
+        weight = (1 - self._shrinkage) / len(deviations)
         distances = self._squared_distances(deviations)
         self._leverage = np.clip(weight * distances, 0.0, 0.9)
         distances = distances[:, None] - np.square(residuals) * self._diagonal
@@ -161,16 +151,6 @@ class CellExpectations:
         weights = -np.linalg.solve(rows[:, sought], np.eye(len(sought))[0]) @ rows
         weights[sought] = 0.0
         return weights
-
-    def _distances(self, deviations, unknown):
-        """Return the squared distances to the training rows in the known cells.
-
-        They are given up to a constant for each row.
-        """
-        reference = self._reference.astype(np.float64)
-        distances = (~unknown).astype(np.float64) @ np.square(reference).T
-        distances -= 2 * (deviations @ reference.T)
-        return distances
 
     def _nearest(self, deviations, unknown, distances, columns):
         """Return the training rows nearest in the known cells but the one predicted."""
@@ -229,15 +209,13 @@ def cells_to_blame(model, table, contributions, n_cells):
     The arrays, of shape (n, n_cells), are those of the columns of
     :meth:`~skim.ALTBIDetector.reasons`, and "column", the place of each cell.
     """
-    scaler = model.scaler
+    scaler, parts = model.scaler, []
     expectations = CellExpectations(scaler, scaler.cells(model.sample))
-    chunks = [
-        slice(start, start + CHUNK_ROWS) for start in range(0, len(table), CHUNK_ROWS)
-    ]
-    parts = [
-        _to_blame(expectations, table.cells(own), contributions[own], n_cells)
-        for own in chunks
-    ]
+    size = max(min(CHUNK_CELLS // max(n_cells, 1), CHUNK_ROWS), 1)
+    for start in range(0, len(table), size):
+        own = slice(start, start + size)
+        rows = table.cells(own)
+        parts.append(_to_blame(expectations, rows, contributions[own], n_cells))
     cells = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     columns = cells["column"]
     for name in ("expected", "low", "high"):

@@ -42,10 +42,6 @@ class FittedModel(Stored):
     snapshots: Any = None
     history: dict[str, np.ndarray] = field(default_factory=dict)
     log: Any = None  # the states after every entry of the history, if stored
-    # The minimum and the width of each member's losses on the training data, (S, 2, M),
-    # if losses are normalized; and the same for every entry of the history.
-    ranges: np.ndarray | None = None
-    log_ranges: np.ndarray | None = None
 
     # Losses --------------------------------------------------------------------
 
@@ -54,7 +50,7 @@ class FittedModel(Stored):
         found = []
         for _, part in rows:
             by_snapshot = self.by_snapshot(part.values, n_threads)
-            totals = sum(map(self._totals, by_snapshot))
+            totals = sum(self._totals(losses) for losses, _ in by_snapshot)
             losses = self.combined(totals, len(self.snapshots.weights))
             found.append(self.completed(losses, part))
         return np.concatenate(found)
@@ -82,40 +78,60 @@ class FittedModel(Stored):
         """
         first = np.cumsum([0, *self.views[:-1]])
         n_members = np.array(self.views)[:, None]
-        unseen: list = []
-        seen: list = []
-        rest: list = []
+        parts = []
         for block, part in rows:
-            own = sum(self.by_snapshot(part.values)) / len(self.snapshots.weights)
-            left_out, n = self.folds[:, block], len(part.values)
+            own = sum(losses for losses, _ in self.by_snapshot(part.values))
+            own /= len(self.snapshots.weights)
+            left_out, every = self.folds[:, block].astype(int), np.arange(own.shape[1])
             one, other = (
-                own[first[:, None] + k % n_members, np.arange(n)]
-                for k in (left_out.astype(int), left_out.astype(int) + 1)
+                own[first[:, None] + k % n_members, every]
+                for k in (left_out, left_out + 1)
             )
-            others = (np.add.reduceat(own, first) - one) / (n_members - 1)
-            for found, losses in ((unseen, one), (seen, other), (rest, others)):
-                found.append(self.completed(self.view_weights @ losses, part))
-        losses = np.concatenate(rest)
+            rest = (np.add.reduceat(own, first) - one) / (n_members - 1)
+            by_kind = (self.view_weights @ losses for losses in (one, other, rest))
+            parts.append([self.completed(losses, part) for losses in by_kind])
+        unseen, seen, losses = np.concatenate(parts, axis=1)
         order = np.argsort(losses, kind="stable")
-        losses[order] += np.sort(np.concatenate(unseen)) - np.sort(np.concatenate(seen))
+        losses[order] += np.sort(unseen) - np.sort(seen)
         return losses
 
-    def by_snapshot(self, values, n_threads=1):
-        """Yield the losses of scaled rows, (M, n), missing cells adding nothing."""
+    def by_snapshot(self, values, n_threads=1, member_weights=None):
+        """Yield the losses of scaled rows, (M, n), missing cells adding nothing.
+
+        With weights of the members, (S, M), what inputs add to the losses comes along.
+        """
         snapshots = self.snapshots
-        state = snapshots.weights, snapshots.statistics, self.noise
-        for s, losses in enumerate(
-            nets.snapshot_losses(
-                self.shape, *state, values, device=self.device, n_threads=n_threads
-            )
-        ):
-            yield losses if self.ranges is None else rescaled(losses, self.ranges[s])
+        found = nets.snapshot_losses(
+            self.shape,
+            snapshots.weights,
+            snapshots.statistics,
+            self.noise,
+            values,
+            device=self.device,
+            member_weights=member_weights,
+            n_threads=n_threads,
+        )
+        for s, (losses, terms) in enumerate(found):
+            if snapshots.ranges is not None:
+                low, width = snapshots.ranges[s]
+                losses = (losses - low[:, None]) / width[:, None]
+            yield losses, terms
 
     def completed(self, losses, rows):
-        """Add to the losses of known cells what missing and far cells account for."""
-        if rows.missing is not None:
-            typical = self.typical.by_column, self.typical.rest
-            losses = fill_gaps(losses, rows.missing, *typical, self._n_known_columns)
+        """Add to the losses of known cells what missing and far cells account for.
+
+        A missing cell adds what its column adds in an ordinary row. The sum of fewer
+        terms varies less, so its difference from the loss of an ordinary row is scaled
+        up to vary as much as that of a complete row.
+        """
+        missing = rows.missing
+        if missing is not None:
+            by_column = self.typical.by_column
+            ordinary = by_column.sum() + self.typical.rest
+            filled = losses + np.where(missing, by_column, 0.0).sum(axis=1)
+            factor = gap_factor(missing, self._n_known_columns)
+            scaled = ordinary + (filled - ordinary) * factor
+            losses = np.where(missing.any(axis=1), scaled, losses)
         if rows.far is not None:
             row, _, far = rows.far
             far = np.bincount(row, far, minlength=len(losses))
@@ -129,7 +145,8 @@ class FittedModel(Stored):
     @property
     def _loss_unit(self):
         """What a loss of 1 is worth after normalization."""
-        return 1.0 if self.ranges is None else np.mean(1 / self.ranges[:, 1])
+        ranges = self.snapshots.ranges
+        return 1.0 if ranges is None else np.mean(1 / ranges[:, 1])
 
     @cached_property
     def shape(self):
@@ -161,66 +178,47 @@ class FittedModel(Stored):
 
         A missing cell contributes what its column does in an ordinary row.
         """
-        found = np.empty(table.X.shape)
-        for block, part in table:
-            _, terms = self._losses_and_terms(part.values, n_threads)
-            found[block] = self._over_cells(terms, part, table.X[block])
+        typical, found = self.typical, np.empty(table.X.shape)
+        for block, rows in table:
+            _, terms = self._losses_and_terms(rows.values, n_threads)
+            if self.scaler.column_shares_ is not None:
+                X = table.X[block]
+                terms = self.scaler.over_columns(terms, typical.by_input, X)
+            if rows.missing is not None:
+                factor = gap_factor(rows.missing, self._n_known_columns)
+                has_gaps = rows.missing.any(axis=1)
+                excess = np.where(rows.missing, 0.0, terms - typical.by_column)
+                filled = typical.by_column + excess * factor[:, None]
+                terms = np.where(has_gaps[:, None], filled, terms)
+            if rows.far is not None:
+                row, column, losses = rows.far
+                np.add.at(terms, (row, column), self._loss_unit * losses)
+            found[block] = finite(terms, nan=FLOAT32_MAX)
         return found
 
     def _losses_and_terms(self, values, n_threads=1):
         """Return the losses of scaled rows, and what each input adds to them."""
-        snapshots = self.snapshots
         # So that their mean over the members is the weight of a view.
         by_view = self.view_weights * sum(self.views) / self.views
         by_member = np.repeat(by_view, self.views).astype(np.float32)
-        weights = np.tile(by_member, (len(snapshots.weights), 1))
-        if self.ranges is not None:
-            weights /= self.ranges[:, 1].astype(np.float32)
+        weights = np.tile(by_member, (len(self.snapshots.weights), 1))
+        if self.snapshots.ranges is not None:
+            weights /= self.snapshots.ranges[:, 1].astype(np.float32)
         totals, terms = 0.0, np.zeros((len(values), self.shape.n_features))
-        state = snapshots.weights, snapshots.statistics, self.noise
-        how = {"device": self.device, "n_threads": n_threads}
-        by_snapshot = nets.snapshot_losses(
-            self.shape, *state, values, member_weights=weights, **how
-        )
-        for s, (losses, own_terms) in enumerate(by_snapshot):
-            if self.ranges is not None:
-                losses = rescaled(losses, self.ranges[s])
+        for losses, own_terms in self.by_snapshot(values, n_threads, weights):
             totals += self._totals(losses)
             terms += own_terms
         losses = self.combined(totals, len(weights))
         return losses, finite(terms / weights.size, nan=FLOAT32_MAX)
 
-    def _over_cells(self, terms, rows, X):
-        """Split what the inputs add to the losses of rows over their cells."""
-        typical = self.typical
-        if self.scaler.column_shares_ is not None:
-            terms = self.scaler.over_columns(terms, typical.by_input, X)
-        if rows.missing is not None:
-            factor = gap_factor(rows.missing, self._n_known_columns)
-            has_gaps = rows.missing.any(axis=1)
-            excess = np.where(rows.missing, 0.0, terms - typical.by_column)
-            filled = typical.by_column + excess * factor[:, None]
-            terms = np.where(has_gaps[:, None], filled, terms)
-        if rows.far is not None:
-            row, column, losses = rows.far
-            np.add.at(terms, (row, column), self._loss_unit * losses)
-        return finite(terms, nan=FLOAT32_MAX)
-
     def gradient_products(self, values):
         """Return the inner products, (M, n, n), of the gradients of rows' losses."""
-        snapshots = self.snapshots
-        state = (
-            np.ascontiguousarray(values.T),
-            snapshots.weights[-1],
-            snapshots.statistics[-1],
-            self.noise,
-        )
-        device = nets.device_or_cpu(self.device)
+        snapshots, device = self.snapshots, nets.device_or_cpu(self.device)
+        state = snapshots.weights[-1], snapshots.statistics[-1]
+        x = np.ascontiguousarray(values.T)
         with nets.compute():
-            x, weights, statistics, noise = (
-                nets.as_tensor(part, device) for part in state
-            )
-            products = nets.gradient_products(self.shape, weights, statistics, x, noise)
+            tensors = (nets.as_tensor(part, device) for part in (*state, x, self.noise))
+            products = nets.gradient_products(self.shape, *tensors)
         return products.cpu().numpy().astype(np.float64)
 
     # Earlier in training -------------------------------------------------------
@@ -231,8 +229,7 @@ class FittedModel(Stored):
 
     def entry_of(self, epoch):
         """Return the entry of the history with which a run of `epoch` epochs ends."""
-        ends = self.history["epoch"]
-        return int(np.searchsorted(ends, epoch, side="right")) - 1
+        return int(np.searchsorted(self.history["epoch"], epoch, side="right")) - 1
 
     def with_state(self, state, members=slice(None)):
         """Return the model with one state of some members as its only snapshot."""
@@ -242,19 +239,18 @@ class FittedModel(Stored):
         views = self.views if sum(self.views) == n_members else (n_members,)
         entries = np.zeros(weights.shape[:2], dtype=np.intp)
         snapshots = Snapshots(weights, statistics, entries)
-        return replace(
-            self, snapshots=snapshots, noise=noise, views=views, ranges=None, log=None
-        )
+        return replace(self, snapshots=snapshots, noise=noise, views=views, log=None)
 
     def normalized(self, rows):
         """Return the model with its losses on the scale of the training data."""
         if not self.schedule.normalize_losses:
             return self
-        model = replace(self, ranges=self.loss_ranges(rows))
-        if self.log is None:
-            return model
-        every = replace(self, snapshots=self.log.take(np.arange(len(self.log.index))))
-        return replace(model, log_ranges=every.loss_ranges(rows))
+        log = self.log
+        if log is not None:
+            every = replace(self, snapshots=log.take(np.arange(len(log.index))))
+            log = replace(log, ranges=every.loss_ranges(rows))
+        snapshots = replace(self.snapshots, ranges=self.loss_ranges(rows))
+        return replace(self, snapshots=snapshots, log=log)
 
     @cached_property
     def view_weights(self):
@@ -263,7 +259,7 @@ class FittedModel(Stored):
             return np.ones(1)
         with nets.compute():
             values = self.scaler.scale(self.sample).values
-            totals = sum(map(self._totals, self.by_snapshot(values)))
+            totals = sum(self._totals(losses) for losses, _ in self.by_snapshot(values))
         means = totals / np.array(self.views)[:, None]
         low, high = np.quantile(means, [0.05, 0.95], axis=1)
         spread = np.where(high > low, high - low, np.inf)
@@ -275,7 +271,7 @@ class FittedModel(Stored):
         """Return the minimum and the width of each member's losses, by snapshot."""
         low, high = np.inf, -np.inf
         for _, part in rows:
-            losses = list(self.by_snapshot(part.values))
+            losses = [losses for losses, _ in self.by_snapshot(part.values)]
             low = np.minimum(low, np.min(losses, axis=2))
             high = np.maximum(high, np.max(losses, axis=2))
         width = np.where(high > low, high - low, 1.0)
@@ -283,16 +279,10 @@ class FittedModel(Stored):
 
     def _at_entry(self, entry):
         """Return the model as if training had ended with an entry of the history."""
-        counted, log_ranges = self._counted(entry), self.log_ranges
         history = {name: column[: entry + 1] for name, column in self.history.items()}
-        return replace(
-            self,
-            snapshots=self.log.take(counted),
-            history=history,
-            log=replace(self.log, index=self.log.index[: entry + 1]),
-            ranges=None if log_ranges is None else log_ranges[counted],
-            log_ranges=None if log_ranges is None else log_ranges[: entry + 1],
-        )
+        log = replace(self.log, index=self.log.index[: entry + 1])
+        snapshots = self.log.take(self._counted(entry))
+        return replace(self, snapshots=snapshots, history=history, log=log)
 
     def _counted(self, entry):
         """Return the entries whose states count if training ends with one of them."""
@@ -303,12 +293,9 @@ class FittedModel(Stored):
         return self.schedule.counted_entries(criterion, self.stopping is not None)
 
     def staged_losses(self, rows, entries=None):
-        """Yield the losses of rows as if training had ended with each entry.
-
-        Every state is scored once, however many entries count it.
-        """
+        """Yield the losses of rows as if training had ended with each entry."""
         index = self.log.index
-        totals: dict[int, np.ndarray] = {}
+        totals: dict[int, np.ndarray] = {}  # every state is scored once
         for entry in range(len(index)) if entries is None else entries:
             counted = self._counted(entry)
             for k in counted:
@@ -329,29 +316,9 @@ class FittedModel(Stored):
 
     def _total_losses(self, entry, rows):
         """Return the losses of rows, summed over members, (V, n), after one entry."""
-        ranges = None if self.log_ranges is None else self.log_ranges[[entry]]
-        then = replace(self, snapshots=self.log.take([entry]), ranges=ranges)
-        parts = [next(then.by_snapshot(part.values)) for _, part in rows]
+        then = replace(self, snapshots=self.log.take([entry]))
+        parts = [next(then.by_snapshot(part.values))[0] for _, part in rows]
         return self._totals(np.concatenate(parts, axis=1))
-
-
-def rescaled(losses, ranges):
-    """Map each member's losses, of shape (M, n), from its range to [0, 1]."""
-    low, width = ranges
-    return (losses - low[:, None]) / width[:, None]
-
-
-def fill_gaps(losses, missing, typical, rest, n_features):
-    """Make the losses of rows with gaps comparable with those of complete rows.
-
-    A missing cell adds to the loss what its column adds in an ordinary row. The sum of
-    fewer terms varies less, so its difference from the loss of an ordinary row is
-    scaled up to vary as much as that of a complete row.
-    """
-    ordinary = typical.sum() + rest
-    filled = losses + np.where(missing, typical, 0.0).sum(axis=1)
-    scaled = ordinary + (filled - ordinary) * gap_factor(missing, n_features)
-    return np.where(missing.any(axis=1), scaled, losses)
 
 
 def finite(values, nan):

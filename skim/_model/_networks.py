@@ -1,7 +1,5 @@
 """Which network a detector trains, and how its inputs are scaled."""
 
-import pickle
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,14 +8,11 @@ from numbers import Integral
 from skim import _nets as nets
 from skim._model._components import MAX_COMPONENTS, MIN_FEATURES, ComponentScaler
 from skim._model._scaling import InputScaler, TwoViewScaler
-from skim._utils import Parameters, hidden_and_latent_widths
+from skim._utils import Parameters, hidden_and_latent_widths, parameter
 
 # Loss of a cell per length of its column's tail beyond the tail: about that of half the
 # range of a squashed column, under the smallest variance that a network can have.
 FAR_LOSS = 50.0
-
-ACTIVATIONS = ("tanh", "relu", "sigmoid", "identity")
-SCALINGS = ("squash", "minmax")
 
 
 @dataclass(kw_only=True, repr=False)
@@ -27,9 +22,11 @@ class NetworkConfig(Parameters):
     Warning: this class should not be used directly. Use derived classes instead.
     """
 
-    @abstractmethod
+    scaling: str = parameter("squash", choices=("squash", "minmax"))
+
     def validate(self, n_features):
         """Raise if a parameter is out of its limits."""
+        self.check()
 
     @abstractmethod
     def scaler(self, n_features):
@@ -60,11 +57,10 @@ class VAEConfig(NetworkConfig):
         1500 and 512 beyond; the second block has half and the latent code a
         quarter of that.
 
-    n_components : int, "auto" or None, default="auto"
-        Largest number of principal components that the networks see instead of the
-        features; there is at most one for every three rows. "auto" means 128 for
-        tables of 200 or more features, and None for narrower ones; None disables the
-        reduction. Components are min-max scaled, whatever `scaling` is.
+    n_components : "auto" or None, default="auto"
+        Whether the networks see principal components instead of the features of tables
+        of 200 or more features: 128 of them, but at most one for every three rows.
+        Components are min-max scaled, whatever `scaling` is. None disables this.
 
     scaling : {"squash", "minmax"}, default="squash"
         How features are scaled. "squash" maps standardised values z to
@@ -85,31 +81,22 @@ class VAEConfig(NetworkConfig):
     >>> detector = ALTBIDetector(network=VAEConfig(n_importance=10))
     """
 
-    n_importance: int = 1
-    max_width: int = 128
-    n_components: int | str | None = "auto"
-    scaling: str = "squash"
-    n_normal: int = 0
+    n_importance: int = parameter(1, Integral, 1)
+    max_width: int = parameter(128, Integral, 8)
+    n_components: str | None = parameter("auto", choices=("auto", None))
+    n_normal: int = parameter(0, Integral, 0)
 
     def validate(self, n_features):
-        self.check("n_importance", Integral, 1)
-        self.check("n_normal", Integral, 0)
+        super().validate(n_features)
         if self.n_normal and self.scaling != "squash":
             raise ValueError(f"n_normal={self.n_normal} needs scaling='squash'.")
-        self.check("max_width", Integral, 8)
-        if self.n_components not in ("auto", None):
-            self.check("n_components", Integral, 1)
-        check_choice("scaling", self.scaling, SCALINGS)
 
     def scaler(self, n_features):
-        n_components = self.n_components
-        if n_components == "auto":
-            n_components = MAX_COMPONENTS if n_features >= MIN_FEATURES else None
-        if n_components is None and self.n_normal:
+        if self.n_components == "auto" and n_features >= MIN_FEATURES:
+            return ComponentScaler(MAX_COMPONENTS, far_loss=FAR_LOSS)
+        if self.n_normal:
             return TwoViewScaler(far_loss=FAR_LOSS)
-        if n_components is None:
-            return InputScaler(self.scaling, far_loss=FAR_LOSS)
-        return ComponentScaler(n_components, far_loss=FAR_LOSS)
+        return InputScaler(self.scaling, far_loss=FAR_LOSS)
 
     def views(self, scaler, n_estimators):
         if isinstance(scaler, TwoViewScaler):
@@ -133,15 +120,12 @@ class VAEConfig(NetworkConfig):
 
 @dataclass(kw_only=True, repr=False)
 class AutoencoderConfig(NetworkConfig):
-    r"""Settings of the autoencoder with one hidden layer, :math:`A\,\phi(W x)`.
+    r"""Settings of the autoencoder with one hidden layer, :math:`A \tanh(W x)`.
 
     Parameters
     ----------
     hidden_units : int, default=8
         Number of hidden units.
-
-    activation : {"tanh", "relu", "sigmoid", "identity"}, default="tanh"
-        The function :math:`\phi`.
 
     train_decoder : bool, default=True
         Whether :math:`A` is trained along with :math:`W`. The theorem keeps it
@@ -155,15 +139,8 @@ class AutoencoderConfig(NetworkConfig):
         its distance to the loss, which squashing would hide.
     """
 
-    hidden_units: int = 8
-    activation: str = "tanh"
+    hidden_units: int = parameter(8, Integral, 1)
     train_decoder: bool = True
-    scaling: str = "squash"
-
-    def validate(self, n_features):
-        self.check("hidden_units", Integral, 1)
-        check_choice("activation", self.activation, ACTIVATIONS)
-        check_choice("scaling", self.scaling, SCALINGS)
 
     def scaler(self, n_features):
         # Without biases, a row at the origin is always reconstructed, so the origin
@@ -174,13 +151,8 @@ class AutoencoderConfig(NetworkConfig):
         )
 
     def shape(self, scaler, views):
-        return nets.AutoencoderShape(
-            len(scaler.fill_),
-            self.hidden_units,
-            self.activation,
-            self.train_decoder,
-            fill=scaler.fill_,
-        )
+        n_inputs, how = len(scaler.fill_), self.train_decoder
+        return nets.AutoencoderShape(n_inputs, self.hidden_units, how, scaler.fill_)
 
 
 @dataclass(kw_only=True, repr=False)
@@ -188,30 +160,21 @@ class ModuleConfig(NetworkConfig):
     """A torch module as a detector's network."""
 
     network: str | Callable
-    scaling: str = "squash"
 
     def validate(self, n_features):
-        """Raise if the module cannot be trained; warn if it cannot be pickled."""
-        check_choice("scaling", self.scaling, SCALINGS)
-        with nets.outside_compute():
-            nets.check_module(nets.ModuleShape(self.network, n_features))
-        try:
-            pickle.dumps(self.network)
-        except (pickle.PicklingError, AttributeError, TypeError):
-            warnings.warn(
-                f"pickle cannot store network={self.network!r}, nor this detector; "
-                "define the network at the top level of a module.",
-                stacklevel=5,
-            )
+        """Raise if the module cannot be trained."""
+        super().validate(n_features)
+        self._module_shape(n_features).check()
 
     def scaler(self, n_features):
         return InputScaler(self.scaling, far_loss=FAR_LOSS)
 
     def shape(self, scaler, views):
-        return nets.ModuleShape(self.network, len(scaler.fill_), fill=scaler.fill_)
+        return self._module_shape(len(scaler.fill_), scaler.fill_)
 
+    def _module_shape(self, n_inputs, fill=None):
+        from skim.networks import BUILT_IN  # which loads torch
 
-def check_choice(name, value, choices):
-    """Raise unless a value is one of some strings."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {choices}, not {value!r}.")
+        network = self.network
+        network = BUILT_IN[network] if isinstance(network, str) else network
+        return nets.ModuleShape(network, n_inputs, fill=fill)

@@ -137,11 +137,11 @@ class InputScaler:
     def _learn_range(self, X, sample):
         # Halves, because the range of float64 data need not be a float64.
         self.half_min_ = np.divide(np.fmin.reduce(X, axis=0), 2, dtype=np.float64)
-        self.half_max_ = np.divide(np.fmax.reduce(X, axis=0), 2, dtype=np.float64)
-        self.half_range_ = self.half_max_ - self.half_min_
+        half_max = np.divide(np.fmax.reduce(X, axis=0), 2, dtype=np.float64)
+        self.half_range_ = half_max - self.half_min_
         self.half_origin_ = self.half_min_
         if self.how == "squash":  # next to the minimum, ordinary values may be alike
-            self.half_origin_ = _median(np.divide(sample, 2, dtype=np.float64))
+            self.half_origin_ = medians(np.divide(sample, 2, dtype=np.float64))
         # What varies by no more than rounding is constant; its size is its scale.
         size = np.abs(self.half_min_)
         self.constant_ = self.half_range_ <= 10 * np.finfo(np.float64).eps * size
@@ -205,9 +205,8 @@ class InputScaler:
 class TwoViewScaler(InputScaler):
     """Squash every feature, and add its normal scores beside all of them.
 
-    The second view is monotone in each column: a value has the quantile of the normal
-    distribution that corresponds to its rank in the training data, whatever the shape
-    of the column. Both views are squashed alike.
+    The score of a value is the quantile of the normal distribution that corresponds to
+    its rank in the training data. Both views are squashed alike.
     """
 
     def __init__(self, *, far_loss):
@@ -258,7 +257,7 @@ def _center_and_tail(X):
     columns. Whether there are several distances but zero is returned as well.
     """
     missing = np.isnan(X)
-    median = _median(X)
+    median = medians(X)
     distances = np.abs(X - median)
     distances.sort(axis=0)  # missing cells come last
     n_known = len(X) - missing.sum(axis=0)
@@ -304,7 +303,7 @@ def _pooled(past, new):
     )
 
 
-def _median(X):
+def medians(X):
     """Return the median of the known cells of each column, 0 if there are none."""
     missing = np.isnan(X)
     if not missing.any():
@@ -333,10 +332,7 @@ def _mean(X):
 
 
 def gap_factor(missing, n_features):
-    """Return the factor by which the excess of rows with gaps is scaled up.
-
-    It is 0 for rows without any value, which are ordinary as far as one can tell.
-    """
+    """Return the factor by which the excess of rows with gaps is scaled up."""
     n_known = n_features - missing.sum(axis=1)
     factor = np.sqrt(n_features / np.maximum(n_known, 1))
-    return np.where(n_known > 0, factor, 0.0)
+    return np.where(n_known > 0, factor, 0.0)  # ordinary, as far as one can tell

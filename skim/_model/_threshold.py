@@ -85,10 +85,7 @@ def auto_share(losses):
 
 
 def stands_apart(scores, offset):
-    """Whether the scores below the threshold stand apart from the others.
-
-    They do if the tail is much sparser at the threshold than elsewhere.
-    """
+    """Whether the losses are much sparser at the threshold than elsewhere."""
     n_outliers = np.count_nonzero(scores < offset)
     if n_outliers == 0 or len(scores) < MIN_VALUES:
         return False

@@ -6,31 +6,19 @@ its names is used for the first time.
 
 from importlib import import_module
 
-_MODULES = {
-    "Adam": "_run",
-    "AutoencoderShape": "_autoencoder",
-    "GradientDescent": "_run",
-    "LabelledRows": "_labels",
-    "ModuleShape": "_module",
-    "NonFiniteLossError": "_run",
-    "Run": "_run",
-    "StackedAutoencoder": "_autoencoder",
-    "StackedVAE": "_vae",
-    "VAEShape": "_vae",
-    "as_tensor": "_memory",
-    "check_module": "_module_check",
-    "compute": "_memory",
-    "device_or_cpu": "_memory",
-    "encode": "_contrastive",
-    "gradient_products": "_gradients",
-    "half_sum": "_run",
-    "low_loss_weights": "_run",
-    "outside_compute": "_memory",
-    "resolve_device": "_memory",
-    "seeded_generator": "_memory",
-    "snapshot_losses": "_scoring",
-    "train_encoder": "_contrastive",
+_NAMES = {
+    "_autoencoder": "AutoencoderShape StackedAutoencoder",
+    "_boosting": "Boosting",
+    "_contrastive": "encode train_encoder",
+    "_gradients": "gradient_products",
+    "_memory": "as_tensor compute device_or_cpu outside_compute resolve_device "
+    "seeded_generator",
+    "_module": "ModuleShape",
+    "_run": "Adam GradientDescent NonFiniteLossError Run half_sum low_loss_weights",
+    "_scoring": "snapshot_losses",
+    "_vae": "StackedVAE VAEShape",
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = list(_MODULES)
 

@@ -1,4 +1,4 @@
-"""A stack of the one-hidden-layer autoencoders ``F(x) = A phi(W x)``."""
+"""A stack of the one-hidden-layer autoencoders ``F(x) = A tanh(W x)``."""
 
 import torch
 
@@ -9,9 +9,8 @@ from skim._nets._memory import Layout, Workspace, fill_terms, filled
 class AutoencoderShape:
     """What the weights of a member look like, and how a fixed member scores."""
 
-    def __init__(self, n_features, n_hidden, activation, train_decoder=True, fill=None):
+    def __init__(self, n_features, n_hidden, train_decoder=True, fill=None):
         self.n_features = n_features
-        self.activation = activation
         self.train_decoder = train_decoder
         self.fill = fill
         self.widest = max(n_features, n_hidden)
@@ -20,7 +19,6 @@ class AutoencoderShape:
         )
 
     def draw_weights(self, n_members, generator):
-        """Draw the initial weights of members."""
         return self.weights.draw(n_members, generator)
 
     def stack(self, weights, generator=None):
@@ -34,7 +32,7 @@ class AutoencoderShape:
 
     def losses(self, folded, x, workspace, *, terms=False, gaps="nothing"):
         """Squared reconstruction errors of rows under fixed members."""
-        x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
+        x, missing = filled(x, self.fill)
         _, residual = self.reconstruct(folded, x, workspace)
         squares = residual.square_()
         if missing is not None:
@@ -48,23 +46,15 @@ class AutoencoderShape:
         n_members, n_hidden, n_features = w["encode"].shape
         x = x.expand(n_members, -1, -1)
         hidden = workspace.take("hidden", n_members, n_hidden, x.shape[2])
-        torch.bmm(w["encode"], x, out=hidden)
-        if self.activation != "identity":
-            getattr(torch, f"{self.activation}_")(hidden)
+        torch.bmm(w["encode"], x, out=hidden).tanh_()
         residual = workspace.take("residual", n_members, n_features, x.shape[2])
         torch.baddbmm(x, w["decode"], hidden, beta=-1.0, out=residual)
         return hidden, residual
 
     def traced_losses(self, linear, statistics, x, noise):
-        """Losses of rows under fixed members, by steps that torch can follow.
-
-        As of a :class:`VAEShape`, but without statistics and noise.
-        """
-        x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
-        hidden = linear("encode", x)
-        if self.activation != "identity":
-            hidden = getattr(torch, self.activation)(hidden)
-        squares = (linear("decode", hidden) - x).square()
+        """Losses of rows under fixed members, by steps that torch can follow."""
+        x, missing = filled(x, self.fill)
+        squares = (linear("decode", linear("encode", x).tanh()) - x).square()
         if missing is not None:
             squares = squares.masked_fill(missing, 0.0)
         return squares.sum(1)
@@ -83,7 +73,7 @@ class StackedAutoencoder:
 
     def forward(self, x):
         """Losses ``||x - F(x)||²`` of a batch of shape (M, p, B), and a cache."""
-        x, missing = filled(x, self.shape.fill) if self.has_gaps else (x, None)
+        x, missing = filled(x, self.shape.fill, self.has_gaps)
         hidden, residual = self.shape.reconstruct(self._views, x, self._workspace)
         if missing is not None:
             residual.masked_fill_(missing, 0.0)
@@ -94,25 +84,16 @@ class StackedAutoencoder:
         return squares.sum(1), (x, hidden, residual)
 
     def backward(self, cache, row_weights, grad):
+        """Write the gradient of ``(row_weights * losses).sum()`` into `grad`."""
         x, hidden, residual = cache
-        w, take = self._views, self._workspace.take
+        w = self._views
         grad_out = residual.mul_(2.0 * row_weights.unsqueeze(1))
-        grad_hidden = take("grad_hidden", *hidden.shape)
+        grad_hidden = self._workspace.take("grad_hidden", *hidden.shape)
         torch.bmm(w["decode"].transpose(1, 2), grad_out, out=grad_hidden)
         if self.shape.train_decoder:
             grad_decode = torch.bmm(grad_out, hidden.transpose(1, 2))
         else:
             grad_decode = torch.zeros_like(w["decode"])
-        _activation_backward(self.shape.activation, grad_hidden, hidden)
+        _memory.tanh_backward(grad_hidden, hidden, grad_input=grad_hidden)
         grad_encode = torch.bmm(grad_hidden, x.transpose(1, 2))
         torch.cat([grad_encode.flatten(1), grad_decode.flatten(1)], dim=1, out=grad)
-
-
-def _activation_backward(activation, grad, output):
-    """Multiply `grad`, in place, by phi' as a function of phi's output."""
-    if activation == "tanh":
-        _memory.tanh_backward(grad, output, grad_input=grad)
-    elif activation == "sigmoid":
-        _memory.sigmoid_backward(grad, output, grad_input=grad)
-    elif activation == "relu":
-        _memory.threshold_backward(grad, output, 0.0, grad_input=grad)

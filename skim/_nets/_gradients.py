@@ -2,7 +2,7 @@
 
 import torch
 
-from skim._nets._memory import linear
+from skim._nets._memory import linear, outside_compute
 
 
 def gradient_products(shape, weights, statistics, x, noise=None):
@@ -15,7 +15,7 @@ def gradient_products(shape, weights, statistics, x, noise=None):
     """
     if not hasattr(shape, "traced_losses"):
         return shape.gradient_products(weights, statistics, x)
-    with torch.inference_mode(False), torch.enable_grad():
+    with outside_compute(), torch.enable_grad():
         tensors = weights, statistics, x.expand(len(weights), -1, -1), noise
         weights, statistics, x, noise = (
             None if tensor is None else tensor.clone() for tensor in tensors
@@ -24,27 +24,24 @@ def gradient_products(shape, weights, statistics, x, noise=None):
         inputs, outputs = [], []
 
         def traced(name, into):
-            out = linear(views, name, into)
-            out.requires_grad_() if not out.requires_grad else out.retain_grad()
             inputs.append((name, into))
-            outputs.append(out)
-            return out
+            outputs.append(linear(views, name, into).requires_grad_())
+            return outputs[-1]
 
         losses = shape.traced_losses(traced, statistics, x, noise)
         deltas = torch.autograd.grad(losses.sum(), outputs)
     n_rows = x.shape[2]
     products = weights.new_zeros(len(weights), n_rows, n_rows)
     for (name, into), delta in zip(inputs, deltas, strict=True):
-        like = _products(delta, delta) * _products(into, into)
+        like = _products(delta) * _products(into)
         if f"{name}_bias" in views:
-            last = delta[:, -views[f"{name}_bias"].shape[1] :]
-            like += _products(last, last)
+            like += _products(delta[:, -views[f"{name}_bias"].shape[1] :])
         n_samples = into.shape[2] // n_rows
         like = like.view(-1, n_samples, n_rows, n_samples, n_rows)
         products += like.sum((1, 3))
     return products
 
 
-def _products(a, b):
-    a = a.detach()
-    return torch.bmm(a.transpose(1, 2), b.detach())
+def _products(x):
+    x = x.detach()
+    return torch.bmm(x.transpose(1, 2), x)

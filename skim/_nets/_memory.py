@@ -8,20 +8,21 @@ import threading
 import torch
 from threadpoolctl import ThreadpoolController
 
-MAX_VIEWS = 256  # cached by a workspace, because making one takes a while
-
 # Naming the overload saves torch a lookup that takes longer than most of the calls.
 leaky_relu = torch.ops.aten.leaky_relu.out
 leaky_relu_backward = torch.ops.aten.leaky_relu_backward.grad_input
 hardtanh_backward = torch.ops.aten.hardtanh_backward.grad_input
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 tanh_backward = torch.ops.aten.tanh_backward.grad_input
-threshold_backward = torch.ops.aten.threshold_backward.grad_input
 
 _lock = threading.Lock()
 _n_threads_inside = 0
 _outside: tuple = ()  # what torch and BLAS had before
 _local = threading.local()
+_blas = functools.cache(ThreadpoolController)  # once numpy and scipy are loaded
+
+# For code that may use gradients, inside `compute`.
+outside_compute = functools.partial(torch.inference_mode, False)
 
 
 @contextlib.contextmanager
@@ -55,22 +56,8 @@ def compute(n_threads=1):
                 _outside[1].restore_original_limits()
 
 
-@functools.cache
-def _blas():
-    """Return what limits the threads of BLAS, once numpy and scipy are loaded."""
-    return ThreadpoolController()
-
-
-def outside_compute():
-    """Return a context for code that may use gradients, inside `compute`."""
-    return torch.inference_mode(False)
-
-
 def resolve_device(device, *, or_cpu=False):
-    """Return the name of the device that `device` stands for.
-
-    With `or_cpu`, a device that is not available is replaced by the CPU.
-    """
+    """Return the name of a device; with `or_cpu`, of the CPU if it is missing."""
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -81,6 +68,9 @@ def resolve_device(device, *, or_cpu=False):
         raise ValueError(
             f"device={device!r} is not available here; use 'cpu' or 'auto'."
         ) from error
+
+
+device_or_cpu = functools.partial(resolve_device, or_cpu=True)
 
 
 def as_tensor(array, device):
@@ -97,11 +87,10 @@ def seeded_generator(seed, device):
     return torch.Generator(device).manual_seed(seed)
 
 
-device_or_cpu = functools.partial(resolve_device, or_cpu=True)
-
-
-def filled(x, fill):
-    """Fill the gaps of rows; return the rows, and where the gaps were."""
+def filled(x, fill, has_gaps=None):
+    """Fill the gaps of rows; return the rows, and where the gaps were if any."""
+    if not (x.isnan().any() if has_gaps is None else has_gaps):
+        return x, None
     missing = x.isnan()
     return x.where(~missing, as_tensor(fill, x.device).unsqueeze(1)), missing
 
@@ -122,9 +111,8 @@ def fill_terms(terms, missing, gaps):
 class Layout(dict):
     """Maps the name of each array of a member to its shape.
 
-    A stacked network keeps the parameters of its ``M`` members in one ``(M, size)``
-    tensor, with the arrays in the order of this dict. The optimiser, the moving
-    average and the snapshots see that tensor as a whole; the layers see views of it.
+    The parameters of ``M`` members are one ``(M, size)`` tensor, with the arrays in the
+    order of this dict. The layers see views of it, everything else the whole.
     """
 
     @property
@@ -141,11 +129,7 @@ class Layout(dict):
         }
 
     def draw(self, n_members, generator):
-        """Draw the initial weights of members, uniform in ±1/sqrt(fan-in).
-
-        This is torch's default for linear layers. The bias of a layer, named like the
-        layer with the suffix ``_bias``, has the fan-in of the layer.
-        """
+        """Draw initial weights as torch does, uniform in ±1/sqrt(fan-in)."""
         block = torch.empty(
             n_members, self.size, dtype=torch.float32, device=generator.device
         )
@@ -176,7 +160,7 @@ class Workspace:
     def __init__(self, device="cpu"):
         self.device = device
         self._buffers = {}
-        self._views = {}
+        self._views = {}  # because making one takes a while
 
     def take(self, name, *shape):
         """Return an uninitialised contiguous float32 tensor of `shape`."""
@@ -190,7 +174,5 @@ class Workspace:
             self._buffers[name] = buffer
             # Views of the smaller buffer would keep it alive.
             self._views = {key: v for key, v in self._views.items() if key[0] != name}
-        if len(self._views) == MAX_VIEWS:
-            self._views.clear()
         view = self._views[name, shape] = buffer[:size].view(shape)
         return view

@@ -30,7 +30,7 @@ class ModuleShape:
         self.template = _Methods(self._make(torch.Generator().manual_seed(0)))
         self._local = threading.local()
         self.has_feature_losses = hasattr(self.template.module, "feature_losses")
-        trained, fixed = _trained(self.template), _fixed(self.template)
+        trained, fixed = _parts(self.template)
         self.weights = Layout({name: tuple(t.shape) for name, t in trained.items()})
         self.statistics = Layout({name: tuple(t.shape) for name, t in fixed.items()})
         self._dtypes = {name: tensor.dtype for name, tensor in fixed.items()}
@@ -39,38 +39,40 @@ class ModuleShape:
 
     def _make(self, generator):
         """Make one module, initialised by random numbers of a generator on the CPU."""
-        network = self.network
-        if isinstance(network, str):
-            from skim.networks import BUILT_IN  # which imports scikit-learn
-
-            network = BUILT_IN[network]
-        if isinstance(network, torch.nn.Module):
-            raise TypeError(
-                "network is a module; pass a callable that makes one, such as its "
-                "class, because every member of the ensemble is a new one."
-            )
-        dtype = torch.get_default_dtype()
+        module, dtype = None, torch.get_default_dtype()
         with own_random_numbers(generator):
             torch.set_default_dtype(torch.float32)
             try:
-                module = network(self.n_features)
+                if not isinstance(self.network, torch.nn.Module):
+                    module = self.network(self.n_features)
             finally:
                 torch.set_default_dtype(dtype)
         if not isinstance(module, torch.nn.Module):
             raise TypeError(
-                f"network({self.n_features}) returned {type(module).__name__}; it must "
-                "return a torch.nn.Module."
+                "network must be a callable that makes a torch.nn.Module for a number "
+                "of features, such as its class: every member is a new module."
             )
         return module.float()
+
+    def check(self):
+        """Raise unless the module returns one loss per row."""
+        rows = torch.full((3, self.n_features), 0.5, dtype=torch.float32)
+        losses = self.template.module.eval()(rows)
+        if not torch.is_tensor(losses) or losses.shape != (3,):
+            raise ValueError(
+                "The `forward` of the network must return one loss per row, a tensor "
+                "of shape (n_rows,)."
+            )
 
     def draw_weights(self, n_members, generator):
         """Make the members; keep their buffers for `stack`, return their weights."""
         device = generator.device
         seed = torch.randint(2**31, (1,), generator=generator, device=device)
         own = torch.Generator().manual_seed(int(seed))
-        made = [_Methods(self._make(own)) for _ in range(n_members)]
-        self._first_statistics = _stacked(map(_fixed, made)).to(device)
-        return _stacked(map(_trained, made)).to(device)
+        made = [_parts(_Methods(self._make(own))) for _ in range(n_members)]
+        trained, fixed = zip(*made, strict=True)
+        self._first_statistics = _stacked(fixed).to(device)
+        return _stacked(trained).to(device)
 
     def stack(self, weights, generator):
         return StackedModules(self, weights, self._first_statistics.clone(), generator)
@@ -79,11 +81,11 @@ class ModuleShape:
         return None  # nothing about the scores is random
 
     def fold(self, weights, statistics, noise=None):
+        """Split the state of members into arrays by name, in their own types."""
         with outside_compute():  # else torch could not find gradients of features
             return self.arrays(weights.clone(), statistics.clone())
 
     def arrays(self, weights, statistics):
-        """Split the state of members into arrays by name, in their own types."""
         fixed = {
             name: view.to(self._dtypes[name], copy=True)
             for name, view in self.statistics.views(statistics).items()
@@ -109,7 +111,7 @@ class ModuleShape:
     def losses(self, folded, x, workspace=None, *, terms=False, gaps="nothing"):
         with outside_compute(), torch.no_grad():
             n_members = len(next(iter(folded.values())))
-            x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
+            x, missing = filled(x, self.fill)
             x = x.expand(n_members, -1, -1)
             losses, _ = self.call(folded, x)
             if missing is None and not terms:
@@ -149,25 +151,19 @@ class ModuleShape:
     def gradient_products(self, weights, statistics, x):
         """Inner products, (M, C, C), of the gradients of rows `x`, (p, C)."""
         template = self._own_template().eval()
-        products = []
+
+        def loss(weights, fixed, row):
+            state = weights, fixed
+            return functional_call(template, state, ("__call__", row[None]))[0]
+
+        fixed = self.fold(weights, statistics)
+        weights = {name: fixed.pop(name) for name in self.weights}
         with outside_compute():
-            x = filled(x, self.fill)[0] if x.isnan().any() else x
-            rows = x.T.clone()
-
-            def loss(weights, fixed, row):
-                state = (weights, fixed)
-                return functional_call(template, state, ("__call__", row.unsqueeze(0)))[
-                    0
-                ]
-
-            for own, fixed in zip(weights.split(1), statistics.split(1), strict=True):
-                arrays = self.arrays(own.clone(), fixed.clone())
-                arrays = {name: array[0] for name, array in arrays.items()}
-                fixed = {name: arrays.pop(name) for name in self.statistics}
-                by_row = vmap(grad(loss), in_dims=(None, None, 0))(arrays, fixed, rows)
-                flat = torch.cat([part.flatten(1) for part in by_row.values()], 1)
-                products.append(flat @ flat.T)
-            return torch.stack(products)
+            rows = filled(x, self.fill)[0].T.clone()
+            by_row = vmap(vmap(grad(loss), (None, None, 0)), (0, 0, None))
+            gradients = by_row(weights, fixed, rows).values()
+            flat = torch.cat([part.flatten(2) for part in gradients], 2)
+            return flat @ flat.mT
 
 
 class StackedModules:
@@ -184,7 +180,7 @@ class StackedModules:
         """Losses of a batch of shape (M, p, B), in training mode, and a cache."""
         shape = self.shape
         with outside_compute(), torch.enable_grad():
-            x, missing = filled(x, shape.fill) if self.has_gaps else (x.clone(), None)
+            x, missing = filled(x.clone(), shape.fill, self.has_gaps)
             weights = self.weights.clone().requires_grad_()
             arrays = shape.arrays(weights, self.statistics.clone())
             before = self.generator.get_state()
@@ -245,23 +241,16 @@ class _Methods(torch.nn.Module):
         return getattr(self.module, method)(x)
 
 
-def _trained(module):
-    """Return the parameters of a module that are trained, by name."""
-    return {name: p for name, p in module.named_parameters() if p.requires_grad}
-
-
-def _fixed(module):
-    """Return the buffers of a module and the parameters that are not trained."""
-    frozen = {n: p for n, p in module.named_parameters() if not p.requires_grad}
-    return frozen | dict(module.named_buffers())
+def _parts(module):
+    """Return the trained parameters of a module by name, and the rest of its state."""
+    parameters = dict(module.named_parameters())
+    trained = {name: p for name, p in parameters.items() if p.requires_grad}
+    fixed = {name: p for name, p in parameters.items() if not p.requires_grad}
+    return trained, fixed | dict(module.named_buffers())
 
 
 def _stacked(members):
     """Return one block, (M, size), of the tensors of each member."""
-    flat = [
-        [tensor.detach().flatten().float() for tensor in own.values()]
-        for own in members
-    ]
-    return torch.stack(
-        [torch.cat([torch.empty(0, dtype=torch.float32), *parts]) for parts in flat]
-    )
+    none = torch.empty(0, dtype=torch.float32)
+    flat = [[part.detach().flatten().float() for part in m.values()] for m in members]
+    return torch.stack([torch.cat([none, *parts]) for parts in flat])

@@ -7,7 +7,6 @@ import torch
 
 from skim._nets._gradients import gradient_products
 from skim._nets._memory import Workspace, as_tensor
-from skim._nets._scoring import snapshot_losses
 
 MAX_COLUMNS = 2**14  # that go through the networks at once
 
@@ -103,15 +102,6 @@ class Run:
             self.check_finite(losses[-1], weights)
         return torch.cat(losses).unflatten(0, (-1, n_members))
 
-    def mean_losses(self, rows, states):
-        """Return the mean losses, (n,), of rows over members and states of the run."""
-        weights, statistics = map(np.stack, zip(*states, strict=True))
-        noise = None if self.noise is None else self.noise.cpu().numpy()
-        by_state = snapshot_losses(
-            self.network.shape, weights, statistics, noise, rows, device=self.device
-        )
-        return np.mean([losses.mean(axis=0) for losses in by_state], axis=0)
-
     def gradient_products(self, x):
         """Inner products, (M, C, C), of the gradients of rows `x`, (p, C)."""
         network = self.network
@@ -135,7 +125,7 @@ class Run:
         self.network = before.shape.stack(before.weights[places], generator)
         self.network.statistics = before.statistics[places]
         self.network.has_gaps = before.has_gaps
-        self.optimiser = self.optimiser.select(self.network.weights, places)
+        self.optimiser.select(self.network.weights, places)
         self.noise = None if self.noise is None else self.noise[places]
         self._stream.select(places)
         self._grad = torch.empty_like(self.network.weights)
@@ -164,25 +154,18 @@ class RowStream:
     def take(self, size):
         """Return the next batch, of shape (M, p, size); `size` is at most `n_rows`."""
         if self._position + size > self.n_rows:
-            self._orders = torch.empty(
-                self.n_members,
-                self.n_rows,
-                dtype=torch.int64,
-                device=self.generator.device,
-            )
-            for m, order in enumerate(self._orders):
-                if self._own is None:
-                    torch.randperm(self.n_rows, generator=self.generator, out=order)
-                else:
-                    own = self._own[m]
-                    shuffled = torch.randperm(
-                        len(own), generator=self.generator, device=own.device
-                    )
-                    order.copy_(own[shuffled[: self.n_rows]])
+            self._orders = torch.stack([self._order(m) for m in range(self.n_members)])
             self._position = 0
         batch = self.read(self._orders[:, self._position : self._position + size])
         self._position += size
         return batch.transpose(1, 2).contiguous()
+
+    def _order(self, member):
+        """Return the rows of one pass of a member."""
+        n_rows = self.n_rows if self._own is None else len(self._own[member])
+        device = self.generator.device
+        order = torch.randperm(n_rows, generator=self.generator, device=device)
+        return order if self._own is None else self._own[member][order[: self.n_rows]]
 
     def read(self, places):
         """Return rows, of shape (*places.shape, p)."""
@@ -244,16 +227,10 @@ class Adam:
         self.weights.addcdiv_(self._mean, denominator, value=-size)
 
     def select(self, weights, members):
-        """Return the optimiser of only the given members, on their `weights`."""
-        chosen = Adam(
-            weights,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-        )
-        chosen._mean = self._mean[members]
-        chosen._square = self._square[members]
-        chosen._n_steps = self._n_steps
-        return chosen
+        """Continue with only the given members, on their `weights`."""
+        self.weights = weights
+        self._mean, self._square = self._mean[members], self._square[members]
+        self._scratch = torch.empty_like(weights)
 
 
 class GradientDescent:

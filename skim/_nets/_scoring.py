@@ -23,8 +23,9 @@ def snapshot_losses(
     member_weights=None,
     n_threads=1,
 ):
-    """Yield the losses of rows under each snapshot in turn, as arrays.
+    """Yield the losses of rows, (M, n), under each snapshot in turn.
 
+    With weights of the members, what inputs add to the losses, (n, p), comes along.
     Rows pass in chunks of a fixed size, the last one padded, which keeps the arithmetic
     of a row the same wherever it stands and however many rows come with it.
     """
@@ -62,7 +63,4 @@ def snapshot_losses(
             parts = list(in_turn(losses_of, spans, workspaces))
             found = torch.cat(parts, dim=1)[:, : len(rows)].cpu().numpy()
             found = found.astype(np.float64)
-            if member_weights is None:
-                yield found
-            else:
-                yield found[:n_members], found[n_members:].T
+            yield found[:n_members], None if share is None else found[n_members:].T

@@ -66,9 +66,9 @@ class VAEShape:
         return StackedVAE(self, weights, generator)
 
     def draw_noise(self, n_members, generator):
-        """Draw the latent noise, (M, L, K), that rows are scored with.
+        """Draw the latent noise, (M, L, K), that all rows are scored with.
 
-        It is the same for every row. A single code is taken at its mean.
+        A single code is taken at its mean.
         """
         shape = n_members, self.n_latent, self.n_samples
         noise = torch.zeros(shape, dtype=torch.float32, device=generator.device)
@@ -82,12 +82,7 @@ class VAEShape:
         return torch.cat([own[:, v] for v, own in enumerate(x.split(self.views))])
 
     def fold(self, weights, statistics, noise):
-        """Make fixed members of the given state, ready for `losses`.
-
-        The running statistics are merged into the weights. The latent `noise`, of
-        shape (M, L, K), is the same for every row, so that a row's loss does not
-        depend on the other rows of its batch.
-        """
+        """Make fixed members, with the running statistics merged into the weights."""
         w = self.weights.views(weights)
         running = self.statistics.views(statistics)
         folded = {name: w[name] for name in w if name not in BLOCKS}
@@ -103,7 +98,7 @@ class VAEShape:
         noise = folded["noise"]
         n_members, n_latent, n_samples = noise.shape
         x = self.seen(x)
-        x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
+        x, missing = filled(x, self.fill)
         x = x.expand(n_members, -1, -1)
         n_rows = x.shape[2]
         take = workspace.take
@@ -148,7 +143,7 @@ class VAEShape:
         """Losses of rows under fixed members, by steps that torch can follow."""
         running = self.statistics.views(statistics)
         x = self.seen(x)
-        x, missing = filled(x, self.fill) if x.isnan().any() else (x, None)
+        x, missing = filled(x, self.fill)
 
         def block(name, inputs):
             centred = linear(name, inputs) - running[f"{name}_mean"]
@@ -190,7 +185,7 @@ class StackedVAE:
     def forward(self, x):
         """Losses of a batch under its own batch statistics."""
         x = self.shape.seen(x)
-        x, missing = filled(x, self.shape.fill) if self.has_gaps else (x, None)
+        x, missing = filled(x, self.shape.fill, self.has_gaps)
         n_members, n_features, n_rows = x.shape
         n_samples, n_latent = self.shape.n_samples, self.shape.n_latent
         w, take = self._views, self._workspace.take
@@ -341,8 +336,7 @@ def _scatter(inputs, columns, out):
 def _normalise(inputs, scratch):
     """Standardise each unit over the batch, in place.
 
-    Returns the mean and the unbiased variance, for the running statistics, and
-    the factor that was applied.
+    Returns the mean, the unbiased variance, and the factor that was applied.
     """
     n_rows = inputs.shape[2]
     mean = inputs.sum(2, keepdim=True).mul_(1.0 / n_rows)

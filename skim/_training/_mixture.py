@@ -16,50 +16,18 @@ REACH = 3.0  # standard deviations that still belong to the bulk of the losses
 
 
 class TwoGaussians(NamedTuple):
-    """A fitted mixture; along the last axis, the component further left is first.
-
-    Attributes
-    ----------
-    weights, means, variances : ndarray of shape (..., 2)
-    """
+    """A fitted mixture; along the last axis, the component further left is first."""
 
     weights: np.ndarray
     means: np.ndarray
     variances: np.ndarray
 
 
-def fit_two_gaussians(
-    values: ArrayLike, *, max_iter: int = 100, tol: float = 1e-3
-) -> TwoGaussians:
+def fit_two_gaussians(values, *, max_iter=100, tol=1e-3):
     """Fit a mixture of two Gaussians along the last axis.
 
-    The start is the best split of the sorted values into two groups, which in
-    one dimension can be found exactly; from there, expectation-maximisation runs
-    until the mean log-likelihood gains less than `tol`. Each row is scaled and
-    fitted as if it were alone, and nothing is random.
-
-    Parameters
-    ----------
-    values : array-like of shape (..., n)
-        Finite values, at least two per row.
-    max_iter : int, default=100
-        Largest number of iterations.
-    tol : float, default=1e-3
-        Gain in mean log-likelihood at which to stop.
-
-    Returns
-    -------
-    mixture : TwoGaussians
-        Its arrays have shape (..., 2).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skim.metrics import fit_two_gaussians
-    >>> rng = np.random.default_rng(0)
-    >>> losses = np.r_[rng.normal(1.0, 0.2, 900), rng.normal(8.0, 1.0, 100)]
-    >>> fit_two_gaussians(losses).weights.round(2)
-    array([0.9, 0.1])
+    Expectation-maximisation starts from the best split of the sorted values into two
+    groups. Each row is fitted as if it were alone, and nothing is random.
     """
     scaled, low, width = _scale_to_unit(validate_rows(values))
     weights, means, variances = _fit_unit(scaled, max_iter, tol)
@@ -102,52 +70,27 @@ def separation(losses: ArrayLike) -> np.ndarray:
     return between_means**2 + between_variances**2
 
 
-def split_point(losses: ArrayLike) -> float:
-    """Find where the losses of outliers begin.
+def split_point(values):
+    """Return where outliers begin among values, of shape (n,); infinity if nowhere.
 
-    The heavier of the two Gaussians of the mixture is the bulk of the losses. An
+    The heavier of the two Gaussians of the mixture is the bulk of the values. An
     outlier lies more than three standard deviations above its mean and, if the other
-    Gaussian is the upper one, is more likely to belong to that one. Losses are rarely
-    Gaussian, so this is a rough guide.
-
-    Parameters
-    ----------
-    losses : array-like of shape (n,)
-
-    Returns
-    -------
-    threshold : float
-        Midway between the smallest loss of an outlier and the next smaller one;
-        infinity if there are no outliers.
-
-    Examples
-    --------
-    >>> from skim.metrics import split_point
-    >>> 1.2 < split_point([1.0, 1.1, 1.2, 1.0, 1.1, 9.0, 10.0]) < 9.0
-    True
+    Gaussian is the upper one, is more likely to belong to that one.
     """
-    values = validate_rows(losses)
-    if values.ndim != 1:
-        raise ValueError(f"Expected one row of losses, not {values.ndim} dimensions.")
-    values = thinned(values)
+    values = thinned(validate_rows(values))
     if values[0] == values[-1]:
         return np.inf
     scaled, _, _ = _scale_to_unit(values)
-    mixture = _fit_unit(scaled)
-    bulk = int(np.argmax(mixture.weights))
-    outlying = scaled > mixture.means[bulk] + REACH * np.sqrt(mixture.variances[bulk])
+    weights, means, variances = mixture = _fit_unit(scaled)
+    bulk = int(np.argmax(weights))
+    outlying = scaled > means[bulk] + REACH * np.sqrt(variances[bulk])
     if bulk == 0:
-        lower, upper = weighted_densities(mixture, scaled)
-        outlying &= upper > lower
+        lower, upper = _densities(scaled[None], *(part[:, None] for part in mixture))
+        outlying &= (upper > lower)[0]
     if not outlying.any():
         return np.inf
     first = np.argmax(outlying)
     return float(values[first - 1] / 2 + values[first] / 2)
-
-
-def weighted_densities(mixture, values):
-    """Return the densities, (2, n), of one mixture's components, with their weights."""
-    return _densities(values[None], *(part[:, None] for part in mixture))[:, 0]
 
 
 def _scale_to_unit(values):
@@ -173,20 +116,16 @@ def _fit_unit(values, max_iter=100, tol=1e-3):
         before, likelihood = likelihood, np.log(total).sum(axis=1) / x.shape[1]
         density /= total
         parts = _moments(x, squares, density)
-        goes_on = likelihood - before >= tol
-        if goes_on.all():
-            continue
         for whole, part in zip(fitted, parts, strict=True):
             whole[:, active] = part
+        goes_on = likelihood - before >= tol
         if not goes_on.any():
             break
-        x, squares, likelihood, active = (
-            part[goes_on] for part in (x, squares, likelihood, active)
-        )
-        parts = [part[:, goes_on] for part in parts]
-    else:
-        for whole, part in zip(fitted, parts, strict=True):
-            whole[:, active] = part
+        if not goes_on.all():
+            x, squares, likelihood, active = (
+                part[goes_on] for part in (x, squares, likelihood, active)
+            )
+            parts = [part[:, goes_on] for part in parts]
     order = np.argsort(fitted[1], axis=0)
     shape = (*values.shape[:-1], 2)
     return TwoGaussians(
@@ -209,10 +148,7 @@ def _best_split(rows):
 
 
 def _moments(x, squares, responsibility):
-    """Weights, means and variances, each (2, R), of the mixture of rows `x`, (R, n).
-
-    The responsibilities have shape (2, R, n).
-    """
+    """Weights, means and variances, each (2, R), of the mixture of rows `x`, (R, n)."""
     size = responsibility.sum(axis=2)
     size += 10 * np.finfo(np.float64).eps
     means = np.einsum("krn,rn->kr", responsibility, x) / size

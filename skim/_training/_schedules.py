@@ -20,12 +20,17 @@ from skim._training._stopping import (
     best_epoch,
     checked_epochs,
 )
-from skim._utils import Parameters, evenly_spaced
+from skim._utils import Parameters, evenly_spaced, parameter
+
+TINY = float(np.finfo(float).tiny)
+WEIGHT_DECAY = 5e-7  # the L2 penalty of Adam
 
 # What `min_epochs="auto"` waits for: this many epochs or passes over the rows.
 MIN_EPOCHS = 25
 MIN_PASSES = 50
 
+GROWTH = 1.03  # factor by which batches grow
+MAX_GROWTHS = 1000  # by which any batch has all rows
 MAX_UPDATES_BETWEEN_CHECKS = 10  # of ODIM
 CLEAN_UPDATES = 3  # times as many updates on data without outliers
 
@@ -42,9 +47,9 @@ class Schedule(Parameters):
     entries_are_epochs = True  # whether the history has one entry per epoch
     common_snapshots = False  # whether all members are taken at the same epochs
 
-    @abstractmethod
     def validate(self, epochs, stopping):
         """Raise if a parameter is out of its limits."""
+        self.check()
 
     @abstractmethod
     def optimiser(self, weights):
@@ -103,20 +108,14 @@ class ALTBISchedule(Schedule):
     learning_rate : float, default=3e-3
         Step size of Adam.
 
-    weight_decay : float, default=5e-7
-        L2 penalty of Adam.
-
     updates_per_epoch : int, default=5
         Number of updates per epoch, whatever the number of rows.
 
     batch_size : int, default=128
         Rows per batch until truncation begins.
 
-    batch_growth : float, default=1.03
-        Factor by which the batch grows in every epoch after that.
-
     max_batch_size : int, default=256
-        Largest batch.
+        Largest batch; batches grow by 3 % per epoch up to it.
 
     truncate_after : int, default=3
         Number of epochs after which truncation and the growth of the batches begin.
@@ -155,38 +154,20 @@ class ALTBISchedule(Schedule):
     ALTBIDetector(schedule=ALTBISchedule(keep_quantile=0.8))
     """
 
-    learning_rate: float = 3e-3
-    weight_decay: float = 5e-7
-    updates_per_epoch: int = 5
-    batch_size: int = 128
-    batch_growth: float = 1.03
-    max_batch_size: int = 256
-    truncate_after: int = 3
-    keep_quantile: float = 0.92
-    min_epochs: int | str = "auto"
-    patience: float | None = 2.5
-    burn_in: float = 0.4
-    n_snapshots: int = 6
+    learning_rate: float = parameter(3e-3, Real, TINY)
+    updates_per_epoch: int = parameter(5, Integral, 1)
+    batch_size: int = parameter(128, Integral, 2)
+    max_batch_size: int = parameter(256, Integral, 2)
+    truncate_after: int = parameter(3, Integral, 0)
+    keep_quantile: float = parameter(0.92, Real, TINY, 1)
+    min_epochs: int | str = parameter("auto", Integral, 1, choices=("auto",))
+    patience: float | None = parameter(2.5, Real, math.nextafter(1, 2), choices=(None,))
+    burn_in: float = parameter(0.4, Real, 0, math.nextafter(1, 0))
+    n_snapshots: int = parameter(6, Integral, 1)
     normalize_losses: bool = False
 
     n_monitored = 1024  # rows whose losses tell when to stop
     common_snapshots = True
-
-    def validate(self, epochs, stopping):
-        self.check("learning_rate", Real, np.finfo(float).tiny)
-        self.check("weight_decay", Real, 0)
-        self.check("updates_per_epoch", Integral, 1)
-        self.check("batch_size", Integral, 2)
-        self.check("batch_growth", Real, 1)
-        self.check("max_batch_size", Integral, 2)
-        self.check("truncate_after", Integral, 0)
-        self.check("keep_quantile", Real, np.finfo(float).tiny, 1)
-        if self.min_epochs != "auto":
-            self.check("min_epochs", Integral, 1)
-        if self.patience is not None:
-            self.check("patience", Real, np.nextafter(1, 2))
-        self.check("burn_in", Real, 0, np.nextafter(1, 0))
-        self.check("n_snapshots", Integral, 1)
 
     def for_clean_data(self):
         """Return the schedule for data without outliers: all rows count, for longer."""
@@ -197,9 +178,8 @@ class ALTBISchedule(Schedule):
         )
 
     def optimiser(self, weights):
-        return nets.Adam(
-            weights, learning_rate=self.learning_rate, weight_decay=self.weight_decay
-        )
+        rate = self.learning_rate
+        return nets.Adam(weights, learning_rate=rate, weight_decay=WEIGHT_DECAY)
 
     def selection(self, run, criterion, epochs, history, recorder):
         return CommonEpochs(run, self, criterion, epochs, history, recorder)
@@ -216,10 +196,8 @@ class ALTBISchedule(Schedule):
     def batch_size_of(self, epoch):
         """Return the batch size of an epoch, counted from 1."""
         limit = max(self.max_batch_size, self.batch_size)
-        n_growths = max(epoch - 1 - self.truncate_after, 0)
-        if n_growths * math.log(self.batch_growth) > math.log(limit / self.batch_size):
-            return limit
-        return int(self.batch_size * self.batch_growth**n_growths)
+        n_growths = min(max(epoch - 1 - self.truncate_after, 0), MAX_GROWTHS)
+        return int(min(self.batch_size * GROWTH**n_growths, limit))
 
     def earliest_end(self, n_rows):
         """Return the first epoch that the stopping criterion may choose."""
@@ -272,9 +250,6 @@ class ODIMSchedule(Schedule):
     learning_rate : float, default=1e-3
         Step size of Adam.
 
-    weight_decay : float, default=5e-7
-        L2 penalty of Adam.
-
     batch_size : int, default=64
         Rows per batch.
 
@@ -282,18 +257,11 @@ class ODIMSchedule(Schedule):
         A member stops after this many updates without a new best check.
     """
 
-    learning_rate: float = 1e-3
-    weight_decay: float = 5e-7
-    batch_size: int = 64
-    patience_updates: int = 300
+    learning_rate: float = parameter(1e-3, Real, TINY)
+    batch_size: int = parameter(64, Integral, 2)
+    patience_updates: int = parameter(300, Integral, 1)
 
     entries_are_epochs = False
-
-    def validate(self, epochs, stopping):
-        self.check("learning_rate", Real, np.finfo(float).tiny)
-        self.check("weight_decay", Real, 0)
-        self.check("batch_size", Integral, 2)
-        self.check("patience_updates", Integral, 1)
 
     optimiser = ALTBISchedule.optimiser
 
@@ -316,13 +284,9 @@ class ODIMSchedule(Schedule):
         if (run.n_updates - best.updates[run.members]).max() >= patience:
             best.judge(run)
         hopeful = run.n_updates - best.updates[run.members] < patience
-        if not hopeful.any():
-            patience = f"patience_updates={self.patience_updates}"
-            best.history.ended_because = f"no member improved; {patience}"
-            return True
-        if not hopeful.all():
+        if hopeful.any() and not hopeful.all():
             run.select(hopeful)
-        return False
+        return not hopeful.any()
 
 
 @dataclass(kw_only=True, repr=False)
@@ -345,18 +309,10 @@ class BestEpochSchedule(Schedule):
         on half the sum of the losses, as in the theorem.
     """
 
-    learning_rate: float = 1e-3
-    updates_per_epoch: int | None = 5
-    batch_size: int | None = 500
-    solver: str = "adam"
-
-    def validate(self, epochs, stopping):
-        self.check("learning_rate", Real, np.finfo(float).tiny)
-        for name in ("updates_per_epoch", "batch_size"):
-            if getattr(self, name) is not None:
-                self.check(name, Integral, 1)
-        if self.solver not in ("adam", "gd"):
-            raise ValueError(f"solver must be 'adam' or 'gd', not {self.solver!r}.")
+    learning_rate: float = parameter(1e-3, Real, TINY)
+    updates_per_epoch: int | None = parameter(5, Integral, 1, choices=(None,))
+    batch_size: int | None = parameter(500, Integral, 1, choices=(None,))
+    solver: str = parameter("adam", choices=("adam", "gd"))
 
     def optimiser(self, weights):
         optimiser = nets.Adam if self.solver == "adam" else nets.GradientDescent

@@ -14,6 +14,9 @@ class Snapshots(Stored):
     weights: np.ndarray
     statistics: np.ndarray
     entries: np.ndarray
+    # The minimum and the width of each member's losses on the training data, (S, 2, M),
+    # if losses are normalized.
+    ranges: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -23,13 +26,15 @@ class SnapshotLog(Stored):
     weights: np.ndarray
     statistics: np.ndarray
     index: np.ndarray
+    ranges: np.ndarray | None = None  # as of snapshots, but for every entry
 
     def take(self, entries):
         """Return the states that all members had after some entries, as snapshots."""
         places = self.index[entries]
         # The first entry that has a state tells when it was taken.
-        since = [np.argmax(self.index == states, axis=0) for states in places]
-        return Snapshots(self.weights[places], self.statistics[places], np.array(since))
+        since = np.array([np.argmax(self.index == states, axis=0) for states in places])
+        ranges = None if self.ranges is None else self.ranges[entries]
+        return Snapshots(self.weights[places], self.statistics[places], since, ranges)
 
 
 class SnapshotRecorder:

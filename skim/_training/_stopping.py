@@ -70,9 +70,8 @@ class CommonEpochs:
         if monitor is not None and is_checked and epoch >= self._earliest:
             value = monitor.judge(run, run.losses(monitor.rows(run)), together=True)
         self._values.append(float(value))
-        stop = self.history.record(
-            epoch, run.n_updates, losses.shape[1], losses, self._values[-1]
-        )
+        entry = epoch, run.n_updates, losses.shape[1], losses, self._values[-1]
+        stop = self.history.record(*entry)
         counts = stop or is_checked or epoch == self.epochs
         state = run.state() if counts or self.recorder is not None else ()
         if self.recorder is not None:
@@ -80,23 +79,15 @@ class CommonEpochs:
             self.recorder.end_entry()
         if counts:
             self._states[epoch] = state
-            if monitor is not None:
-                self._forget()
-        patience = self.schedule.patience
-        if monitor is not None and self.schedule.is_over(self._values):
-            if epoch < self.epochs:
-                best = f"no better epoch than {best_epoch(self._values)}"
-                self.history.ended_because = f"{best}; patience={patience}"
-            return True
-        return stop
-
-    def _forget(self):
-        """Drop the states that neither count now nor may count later."""
+        if monitor is None:
+            return stop
+        # Drop the states that neither count now nor may count later.
         now = self.schedule.epochs_until(best_epoch(self._values))
-        early = self.schedule.burn_in * len(self._values)
+        early = self.schedule.burn_in * epoch
         self._states = {
             e: state for e, state in self._states.items() if e in now or e > early
         }
+        return stop or self.schedule.is_over(self._values)
 
     def finish(self, run):
         """Return the snapshots."""
@@ -152,34 +143,29 @@ class BestOfEach:
         """Judge all checks that are still held."""
         if not self._held:
             return
-        states, rows, _ = zip(*self._held, strict=True)
+        states, rows, entries = zip(*self._held, strict=True)
         losses = run.losses_at(states, rows)
         criteria = self.monitor.judge(run, losses if len(losses) > 1 else losses[0])
         criteria = criteria.reshape(len(losses), -1)
-        for criterion, own, held in zip(criteria, losses, self._held, strict=True):
-            state, _, entry = held
-            self._offer(run, criterion, entry["update"], state)
+        checks = zip(states, entries, losses, criteria, strict=True)
+        for state, entry, own, criterion in checks:
+            judged = np.nan if self.by_time else criterion.mean()
+            if self.by_time:
+                criterion = np.full(len(criterion), entry["update"])
+            improved = criterion > self._criterion[run.members]
+            winners = run.members[improved]
+            self._criterion[winners] = criterion[improved]
+            self.updates[winners] = entry["update"]
+            self._entries[winners] = self._n_entries
+            new = [part[improved] for part in state]
+            for kept, part in zip(self._state, new, strict=True):
+                kept[winners] = part
             if self.recorder is not None:
+                self.recorder.put(winners, *new)
                 self.recorder.end_entry()
             self._n_entries += 1
-            judged = np.nan if self.by_time else criterion.mean()
             self._stop |= self.history.record(losses=own, criterion=judged, **entry)
         self._held.clear()
-
-    def _offer(self, run, criterion, update, state):
-        """Keep the members whose criterion is larger than ever before."""
-        if self.by_time:
-            criterion = np.full(len(criterion), update)
-        improved = np.flatnonzero(criterion > self._criterion[run.members])
-        winners = run.members[improved]
-        self._criterion[winners] = criterion[improved]
-        self.updates[winners] = update
-        self._entries[winners] = self._n_entries
-        new = [part[improved] for part in state]
-        for kept, part in zip(self._state, new, strict=True):
-            kept[winners] = part
-        if self.recorder is not None and improved.size:
-            self.recorder.put(winners, *new)
 
     def finish(self, run):
         """Judge what is held, and return each member at its best."""
@@ -188,22 +174,15 @@ class BestOfEach:
 
 
 def checked_epochs(until):
-    """Return the epochs up to `until` that training can be stopped after.
-
-    They get sparser over time: the states of all of them have to be kept for a while,
-    and the losses change ever more slowly.
-    """
-    epochs = [1]
+    """Return the epochs up to `until` that training can be stopped after."""
+    epochs = [1]  # ever sparser, as the losses change ever more slowly
     while epochs[-1] <= until:
         epochs.append(epochs[-1] + max(1, epochs[-1] // 10))
     return epochs[:-1]
 
 
 def best_epoch(criterion):
-    """Return the first epoch, from 1, with the largest value that is not NaN.
-
-    Where all are NaN, this is the last one.
-    """
+    """Return the first best epoch, from 1, or the last one if none was judged."""
     if np.isnan(criterion).all():
         return len(criterion)
     return int(np.nanargmax(criterion)) + 1

@@ -1,6 +1,7 @@
 """The training loop and its record."""
 
 import sys
+from itertools import product
 
 import numpy as np
 
@@ -22,18 +23,13 @@ def train(run, schedule, stopping, epochs, history, store=False):
     recorder = SnapshotRecorder(len(run.members)) if store else None
     selection = schedule.selection(run, stopping, epochs, history, recorder)
     update = schedule.start(run, epochs)
-    n_rows = run.n_rows
-    n_updates, check_every = (
-        schedule.updates_in_epoch(n_rows),
-        schedule.check_every(n_rows),
-    )
-    steps = (
-        (epoch, i) for epoch in range(1, epochs + 1) for i in range(1, n_updates + 1)
-    )
+    n_updates = schedule.updates_in_epoch(run.n_rows)
+    check_every = schedule.check_every(run.n_rows)
+    steps = product(range(1, epochs + 1), range(1, n_updates + 1))
     try:
-        for epoch, i in steps:
+        for epoch, step in steps:
             losses = update(run, epoch)
-            if i % check_every == 0 and selection.check(run, epoch, losses):
+            if step % check_every == 0 and selection.check(run, epoch, losses):
                 break
         snapshots = selection.finish(run)
     finally:
@@ -42,18 +38,13 @@ def train(run, schedule, stopping, epochs, history, store=False):
 
 
 class History:
-    """The record of a training run, with a progress bar on standard error.
-
-    `total` is the expected number of entries, if known. `on_entry` is called after
-    each entry and returns whether to stop.
-    """
+    """The record of a training run, with a progress bar on standard error."""
 
     def __init__(self, name, total, verbose=0, on_entry=None):
         self.name = name
-        self.total = total
+        self.total = total  # expected number of entries, if known
         self.verbose = verbose
-        self.on_entry = on_entry
-        self.ended_because = ""  # shown at the end of the progress bar
+        self.on_entry = on_entry  # called after each entry; returns whether to stop
         self._entries = []
 
     def record(self, epoch, update, batch_size, losses, criterion=np.nan):
@@ -71,16 +62,12 @@ class History:
             median = float(quantiles[2])
             sys.stderr.write(f"\r{self.name} {state} median loss {median:.3f} ")
             sys.stderr.flush()
-        stop = self.on_entry is not None and bool(self.on_entry())
-        if stop:
-            self.ended_because = "stopped by a callback"
-        return stop
+        return self.on_entry is not None and bool(self.on_entry())
 
     def close(self):
         """Finish the progress bar."""
         if self.verbose:
-            reason = f"({self.ended_because})" if self.ended_because else ""
-            sys.stderr.write(f"{reason}\n")
+            sys.stderr.write("\n")
             sys.stderr.flush()
 
     def columns(self):

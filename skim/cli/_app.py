@@ -3,7 +3,6 @@
 import os
 import sys
 import warnings
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -79,9 +78,6 @@ app = typer.Typer(
 )
 
 
-Questions = StrEnum("Questions", ["INFORMATIVE", "STRANGEST"])
-
-
 def _show_version(wanted: bool):
     if wanted:
         print(f"skim {skim.__version__}")
@@ -107,7 +103,10 @@ def _root(
 def detect(
     source: options.Source,
     output: options.Output = None,
-    save: options.Save = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Save the model to this .skops file, for `skim score`."),
+    ] = None,
     report: options.Report = None,
     labels: Annotated[
         Path | None,
@@ -119,7 +118,6 @@ def detect(
     categorical: options.Categorical = None,
     id_: options.Id = None,
     top: options.Top = None,
-    reasons: options.Reasons = 3,
     read: options.Read = None,
     scheduler: options.Scheduler = None,
     seed: options.Seed = 0,
@@ -135,47 +133,24 @@ def detect(
     Rows keep their order.
     """
     reading, dates = options.reading(read)
-    folder = options.output_folder(output, scheduler, source, reading)
     files = {"save": save, "report": report}
+    others = {"labels": labels, "report": report}
+    folder = options.is_folder(output, scheduler, source, reading, **others)
     options.check_paths(source, [labels], output=None if folder else output, **files)
-    if labels is not None and (folder or contamination == 0):
-        with_ = "a folder as --output" if folder else "--contamination 0"
-        raise typer.BadParameter(f"--labels does not go with {with_}.")
-    from skim.cli import _work
+    if labels is not None and contamination == 0:
+        raise typer.BadParameter("--labels does not go with --contamination 0.")
+    from skim.cli import _out_of_core, _work
     from skim.cli._outputs import Outputs
-    from skim.cli._results import Results
-    from skim.report._summary import agreement, verdict
 
-    ids = id_ or []
+    has_labels = labels is not None
+    columns = {"by": by, "drop": drop, "categorical": categorical, "dates": dates}
+    model = _work.new_model(contamination, seed, has_labels, **columns)
     outputs = Outputs(output, quiet, has_table=not folder, top=top, **files)
-    reporter = outputs.reporter
-    model = _work.new_model(
-        *(contamination, seed, by, drop, categorical, dates),
-        has_labels=labels is not None,
-    )
     if folder:
-        from skim.cli._out_of_core import Run
-
-        Run(source, reading, ids, reasons, outputs, scheduler, jobs).detect(model)
-        return
-    with outputs.opened():
-        table = _work.read(source, reporter, ids, min_rows=2, **reading)
-        _work.fit(model, table, reporter, jobs)
-        if labels is not None:
-            _work.learn(model, table, reporter, labels, ids=ids, source=source)
-        results = Results(
-            *(model, table, _work.id_columns(table, model, ids)),
-            scores=model.training_scores_,
-            top=top,
-            n_reasons=reasons,
-        )
-        outputs.write(results)
-        reporter.say(in_options(verdict(model, results.losses, is_training=True)))
-        for sentence in _work.duplicates(results):
-            reporter.say(sentence)
-        if labels is not None:
-            reporter.say(agreement(model.labels_, results.is_outlier))
-        outputs.write_others(results, ids=ids, source=source)
+        run = _out_of_core.Run(source, reading, id_ or [], outputs, scheduler, jobs)
+        run.detect(model)
+    else:
+        _work.detect(source, model, outputs, labels, id_ or [], reading, jobs)
 
 
 @app.command()
@@ -186,7 +161,6 @@ def score(
     report: options.Report = None,
     id_: options.Id = None,
     top: options.Top = None,
-    reasons: options.Reasons = 3,
     read: options.Read = None,
     scheduler: options.Scheduler = None,
     jobs: options.Jobs = -1,
@@ -200,38 +174,17 @@ def score(
     training data.
     """
     reading, _ = options.reading(read)
-    folder = options.output_folder(output, scheduler, source, reading)
-    output_file = None if folder else output
-    options.check_paths(source, [model], output=output_file, report=report)
-    from skim.cli import _work
-    from skim.cli._model_file import load_model
+    folder = options.is_folder(output, scheduler, source, reading, report=report)
+    options.check_paths(source, output=None if folder else output, report=report)
+    from skim.cli import _out_of_core, _work
     from skim.cli._outputs import Outputs
-    from skim.cli._results import Results
-    from skim.report._summary import verdict
 
-    ids = id_ or []
     outputs = Outputs(output, quiet, has_table=not folder, report=report, top=top)
-    reporter = outputs.reporter
     if folder:
-        from skim.cli._out_of_core import Run
-
-        Run(source, reading, ids, reasons, outputs, scheduler, jobs).score(model)
-        return
-    with outputs.opened():
-        fitted, saved_ids = load_model(model)
-        given = _work.read(source, reporter, ids, **reading)
-        ids = ids or [name for name in saved_ids if name in given]
-        table = _work.check_columns(given, fitted, source, reporter, allowed=ids)
-        _work.table_detector(fitted).set_params(n_jobs=jobs)
-        for sentence in _work.new_groups(table, fitted):
-            reporter.note(sentence)
-        named = _work.id_columns(given, fitted, ids)
-        with reporter.step("Scoring rows"):
-            results = Results(fitted, table, named, top=top, n_reasons=reasons)
-        outputs.write(results)
-        reporter.say(verdict(fitted, results.losses, is_training=False))
-        reporter.say(_work.drift(fitted, table))
-        outputs.write_others(results, source=source)
+        run = _out_of_core.Run(source, reading, id_ or [], outputs, scheduler, jobs)
+        run.score(model)
+    else:
+        _work.score(source, model, outputs, id_ or [], reading, jobs)
 
 
 @app.command()
@@ -240,15 +193,14 @@ def review(
     labels: Annotated[
         Path, typer.Option(help="CSV file of labels, created if missing.")
     ],
-    ask: Annotated[
-        Questions, typer.Option(help="Which rows to ask about first.")
-    ] = Questions.INFORMATIVE,
+    strangest: Annotated[
+        bool, typer.Option("--strangest", help="Ask about the strangest rows first.")
+    ] = False,
     contamination: options.Contamination = None,
     by: options.By = None,
     drop: options.Drop = None,
     categorical: options.Categorical = None,
     id_: options.Id = None,
-    reasons: options.Reasons = 3,
     read: options.Read = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
@@ -257,7 +209,7 @@ def review(
     """Look at rows one by one, and say which are outliers.
 
     The rows whose labels help most, those that are hardest to judge, are shown with
-    what is strange about them; --ask strangest begins with the strangest rows. The
+    what is strange about them; --strangest begins with the strangest rows. The
     answers are y (yes), n (no), s (skip), u (undo the last answer) and q (quit). Each
     is written at once, and the next review continues where the last one stopped. Use
     the labels with `skim detect --labels`.
@@ -276,12 +228,10 @@ def review(
     reporter, ids = Reporter(quiet), id_ or []
     new_draft(labels).unlink()  # before anybody answers in vain
     table = _work.read(source, reporter, ids, min_rows=2, **reading)
-    model = _work.new_model(
-        *(contamination, seed, by, drop, categorical, dates),
-        has_labels=True,
-    )
+    columns = {"by": by, "drop": drop, "categorical": categorical, "dates": dates}
+    model = _work.new_model(contamination, seed, True, **columns)
     _work.fit(model, table, reporter, jobs)
-    Review(model, table, reporter, source, labels, ids, reasons, ask.value).run()
+    Review(model, table, reporter, source, labels, ids, strangest).run()
 
 
 @app.command()
@@ -295,6 +245,6 @@ def demo(
     The detector never sees the labels, which only serve to count the outliers
     that it finds.
     """
-    from skim.cli._work import demo
+    from skim.cli import _work
 
-    demo(report)
+    _work.demo(report)

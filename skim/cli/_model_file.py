@@ -3,44 +3,40 @@
 import contextlib
 import json
 import os
-import warnings
 import zipfile
 from importlib import import_module
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 import skim
 
-LABEL = "skim.json"  # archive member with the version and the names of rows
+LABEL = "skim.json"  # archive member with the version
 ROOMS = tuple(
     f"skim.{name}."
     for name in ("_detectors", "_model", "_training", "tables", "networks", "schedules")
 )
 
 
-def save_model(model, path, *, ids=()):
-    """Save a fitted detector of tables, and the columns naming rows."""
+def save_model(model, path):
+    """Save a fitted detector of tables."""
     import_skops().dump(model, path)
-    label = {"skim": skim.__version__, "id": list(ids)}
     with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr(LABEL, json.dumps(label, indent=2))
+        archive.writestr(LABEL, json.dumps({"skim": skim.__version__}))
 
 
 def load_model(path):
     """Load a model that was saved with this version of skim.
 
     Nothing in the file is executed, and nothing is loaded unless all its types
-    belong to a model and its arrays have the sizes that they claim. Also returns the
-    columns that name rows.
+    belong to a model.
     """
     io = import_skops()
     if not os.path.exists(path):
         raise FileNotFoundError(f"{path} does not exist.")
     try:
         with zipfile.ZipFile(path) as archive, archive.open(LABEL) as file:
-            label = json.loads(file.read(2**20))
-        saved, ids = str(label["skim"]), [str(name) for name in label["id"]]
+            saved = str(json.loads(file.read(2**20))["skim"])
     except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError):
         raise _not_ours(path) from None
     if saved != skim.__version__:
@@ -48,31 +44,24 @@ def load_model(path):
             f"{path} was saved with skim {saved}, but this is skim "
             f"{skim.__version__}; fit it again, or install skim {saved}."
         )
-    _check_sizes(path)
-    damaged = ValueError(f"{path} is damaged; save the model again.")
     try:
         types = io.get_untrusted_types(file=path)
+        foreign = [name for name in types if not is_trusted(name)]
+        model: Any = None if foreign else io.load(path, trusted=types)
+        is_model = isinstance(model, skim.TableDetector | skim.IMBoostDetector)
+        if is_model:  # and its parts fit together
+            names = model.feature_names_in_
+            model.score_samples(pd.DataFrame([[None] * len(names)], columns=names))
     except Exception:  # files can be damaged in endless ways
-        raise damaged from None
-    foreign = [name for name in types if not is_trusted(name)]
+        raise ValueError(f"{path} is damaged; save the model again.") from None
     if foreign:
         raise ValueError(
             f"{path} contains types that are not part of a skim model "
             f"({', '.join(foreign[:3])}); it was not loaded."
         )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = io.load(path, trusted=types)
-            is_model = isinstance(model, skim.TableDetector | skim.IMBoostDetector)
-            if is_model:  # and its parts fit together
-                names = model.feature_names_in_
-                model.score_samples(pd.DataFrame([[None] * len(names)], columns=names))
-    except Exception:
-        raise damaged from None
     if not is_model:
         raise _not_ours(path)
-    return model, ids
+    return model
 
 
 def is_trusted(name):
@@ -92,40 +81,6 @@ def import_skops():
     except ImportError as error:
         raise ImportError("Models need skops: pip install 'skim-od[cli]'") from error
     return skops.io
-
-
-def _check_sizes(path):
-    """Raise if the file would unpack to more than it holds.
-
-    Models are not compressed, so the content is as large as the file, and arrays are
-    as large as their headers say.
-    """
-    with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        is_sound = sum(member.file_size for member in members) <= os.path.getsize(path)
-        for member in members:
-            if is_sound and member.filename not in ("schema.json", LABEL):
-                with archive.open(member) as file:
-                    is_sound = _has_size(file, member.file_size)
-    if not is_sound:
-        raise ValueError(
-            f"{path} claims more data than it holds, unlike a model saved by skim; it "
-            "was not loaded."
-        )
-
-
-def _has_size(file, size):
-    """Whether an array in a file is as large as its header says."""
-    try:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0
-        if version != (1, 0):
-            read = np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(file)
-    except ValueError:
-        return False
-    n_values = int(np.prod(shape, dtype=object))
-    return dtype.hasobject or n_values * dtype.itemsize == size - file.tell()
 
 
 def _not_ours(path):

@@ -12,20 +12,22 @@ EXTENSIONS = {
     "output": (".csv", ".parquet"),
     "save": (".skops",),
     "report": (".html", ".htm"),
+    "labels": (".csv",),
 }
-DATES = ("auto", "day-first", "month-first")
-NEEDED = {
-    "skip_rows": "a number of lines",
-    "skip_bad_lines": "yes or no",
-    "dates": "day-first, month-first or auto",
+ALLOWED: dict[str, dict] = {  # values of --read
+    "skip_bad_lines": {"": True, "yes": True, "true": True, "no": False},
+    "dates": {"day-first": "day first", "month-first": "month first"},
 }
-YES, NO = ("", "true", "yes", "1"), ("false", "no", "0")
 
 
-def _check_jobs(jobs):
-    if jobs == 0:
-        raise typer.BadParameter("must be positive, or -1 for all processors, not 0.")
-    return jobs
+def _check_contamination(share):
+    if share is not None and 0.5 < share <= 50:
+        raise typer.BadParameter(
+            f"{share:g} is not in [0, 0.5]; {share:g} % is {share / 100:g}."
+        )
+    if share is not None and not 0 <= share <= 0.5:
+        raise typer.BadParameter(f"{share:g} is not in [0, 0.5].")
+    return share
 
 
 Source = Annotated[
@@ -47,16 +49,11 @@ Output = Annotated[
         "work part by part, without reading the whole table into memory.",
     ),
 ]
-Save = Annotated[
-    Path | None,
-    typer.Option(help="Save the model to this .skops file, for `skim score`."),
-]
 Report = Annotated[Path | None, typer.Option(help="Write a report to this .html file.")]
 Contamination = Annotated[
     float | None,
     typer.Option(
-        min=0,
-        max=0.5,
+        callback=_check_contamination,
         help="Share of outliers, in [0, 0.5]; 0 means that the table is clean, and is "
         "to be learned as it is. By default, the share is inferred.",
     ),
@@ -88,9 +85,6 @@ Top = Annotated[
         "their order; on a terminal, the first 10 causes.",
     ),
 ]
-Reasons = Annotated[
-    int, typer.Option(min=0, help="Maximum number of reasons given for a row.")
-]
 Read = Annotated[
     list[str] | None,
     typer.Option(
@@ -112,8 +106,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 Jobs = Annotated[
     int,
     typer.Option(
-        callback=_check_jobs,
-        help="Number of threads; -1 uses all processors. Does not affect the result.",
+        help="Number of threads; -1 uses all processors. Does not affect the result."
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
@@ -121,7 +114,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")
 
 def reading(pairs):
     """Return the arguments of `read_table` in --read, and the order of dates."""
-    options = {}
+    options: dict = {}
     for pair in pairs or ():
         name, _, text = pair.partition("=")
         name = name.strip().replace("-", "_")
@@ -129,72 +122,54 @@ def reading(pairs):
             raise typer.BadParameter(
                 f"--read does not know {name!r}; use one of {', '.join(READ)}."
             )
-        options[name] = _read_value(name, text)
+        value: str | int | bool | None = text.replace("\\t", "\t")
+        needed = "a number"
+        if name in ALLOWED:
+            needed = " or ".join(filter(None, ALLOWED[name]))
+            value = ALLOWED[name].get(text.lower().replace(" ", "-"))
+        elif name == "skip_rows":
+            value = int(text) if text.isdecimal() else None
+        if value is None:
+            raise typer.BadParameter(f"--read {name} needs {needed}, not {text!r}.")
+        options[name] = value
     return options, options.pop("dates", "auto")
 
 
-def _read_value(name, text):
-    if name == "skip_rows" and text.isdecimal():
-        return int(text)
-    if name == "skip_bad_lines" and text.lower() in YES + NO:
-        return text.lower() in YES
-    if name == "dates" and text.replace(" ", "-") in DATES:
-        return text.replace("-", " ")
-    if name in NEEDED:
-        raise typer.BadParameter(f"--read {name} needs {NEEDED[name]}, not {text!r}.")
-    return text.replace("\\t", "\t") if name == "delimiter" else text
-
-
-def output_folder(output, scheduler, source, read):
-    """Return the output folder, or None if the output is not one."""
-    is_folder = output is not None and (
-        output.endswith("/")
-        or (Path(output).is_dir() and not output.lower().endswith(EXTENSIONS["output"]))
-    )
-    if not is_folder:
+def is_folder(output, scheduler, source, read, **others):
+    """Tell whether the output is a folder, which does not go with other options."""
+    if output is None or not (output.endswith("/") or Path(output).is_dir()):
         if scheduler is not None:
             raise typer.BadParameter("--scheduler needs a folder as --output.")
-        return None
+        return False
     if source == "-" or "sheet" in read:
         raise typer.BadParameter(
             "A folder as --output needs CSV or Parquet files to read."
         )
-    if scheduler is not None and "://" not in scheduler:
-        raise typer.BadParameter(
-            f"--scheduler must be an address such as tcp://host:8786, not {scheduler}."
-        )
-    return Path(output)
+    for option, path in others.items():
+        if path is not None:
+            raise typer.BadParameter(
+                f"--{option} does not go with a folder as --output."
+            )
+    return True
 
 
 def check_paths(source, inputs=(), **outputs):
-    """Refuse other extensions, to overwrite an input, or to write a file twice."""
-    seen = {path.resolve() for path in (*_files_in(source), *filter(None, inputs))}
+    """Refuse other extensions, and to overwrite an input."""
+    folder = Path(source)
+    given = folder.iterdir() if folder.is_dir() else glob.glob(source, recursive=True)
+    read = {Path(path).resolve() for path in (source, *given, *filter(None, inputs))}
     for option, path in outputs.items():
         if path in (None, "-"):
             continue
         path = Path(path)
         is_file = path.is_file() or not path.exists()
-        extensions = EXTENSIONS.get(option, (path.suffix.lower(),))
-        if is_file and path.suffix.lower() not in extensions:
+        if is_file and path.suffix.lower() not in EXTENSIONS[option]:
             or_folder = ", or in / for a folder" * (option == "output")
             raise typer.BadParameter(
-                f"--{option} must end in {' or '.join(extensions)}{or_folder}, unlike "
-                f"{path}."
+                f"--{option} must end in {' or '.join(EXTENSIONS[option])}{or_folder}, "
+                f"unlike {path}."
             )
-        if path.resolve() in seen:
+        if option in ("output", "labels") and path.resolve() in read:
             raise typer.BadParameter(
                 f"{path} would be overwritten; choose another file."
             )
-        seen.add(path.resolve())
-
-
-def _files_in(source):
-    """Return the files that may be read: one, those in a folder, or of a pattern."""
-    path = Path(source)
-    if source == "-":
-        return []
-    if path.is_dir():
-        return [f for f in path.iterdir() if f.suffix not in (".html", ".skops")]
-    if path.exists() or not glob.has_magic(source):
-        return [path]
-    return [Path(name) for name in glob.glob(source, recursive=True)]

@@ -3,26 +3,28 @@
 import hashlib
 import io
 import json
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import typer
+from joblib import effective_n_jobs
 
+import skim
 from skim._utils import naming, replacing
 from skim.cli import _work
 from skim.cli._model_file import load_model, save_model
-from skim.cli._output_folder import OutputFolder
 from skim.cli._results import Results, output_name
-from skim.cli._workers import results_of, workers_of
-from skim.distributed._sample import draw, merge, sampled_rows
-from skim.report._summary import counted
-from skim.tables._decide import MIN_COUNTING, counts_up
+from skim.distributed._sample import draw, in_order, merge
+from skim.report._summary import share_of_outliers
 from skim.tables._read import BatchReader, typed_frame
 
-N_STRANGEST = 50  # rows in the summary and the report
-SAMPLE = 200_000  # rows to train on, and in the report
+SUMMARY, MODEL = "_summary.json", "_model.skops"  # readers of Parquet skip a "_"
+SAMPLE = 200_000  # rows to train on
+MIN_STRANGEST = 50  # rows to list
 
 
 class Run:
@@ -32,12 +34,12 @@ class Run:
     and `scheduler` is the address of a cluster, or None for `jobs` threads.
     """
 
-    def __init__(self, source, reading, ids, n_reasons, outputs, scheduler, jobs):
+    def __init__(self, source, reading, ids, outputs, scheduler, jobs):
         self.source = source
         self.reading = reading
         self.reader = BatchReader(source, [], **reading)
         self.ids = ids
-        self.n_reasons = n_reasons
+        self.folder = outputs.path
         self.outputs = outputs
         self.reporter = outputs.reporter
         self.scheduler = scheduler
@@ -45,51 +47,46 @@ class Run:
 
     def detect(self, model):
         """Fit a model to a sample of the rows and write the results of all of them."""
-        rows = None
-        options = {"model": model.get_params(deep=False), "sample": SAMPLE}
-        with self._open("detect", options) as workers:
-            if not self.folder.model.exists():
-                rows = self._fit(model)
-            model, _ = load_model(self.folder.model)
-            self._write_parts(model, workers)
-            n_trained, by = self.folder.summary["n_trained"], "."
-            if n_trained < self.folder.summary["n_rows"]:
-                by = f", by the threshold of a sample of {n_trained:,} rows."
-            self._finish(model, by, rows)
+        with self._opened("detect", model.get_params(deep=False), SAMPLE) as workers:
+            if not (self.folder / MODEL).exists():
+                self._fit(model)
+            self._work(load_model(self.folder / MODEL), workers)
 
     def score(self, model_file):
         """Write the results of a saved model on all rows."""
-        model, saved_ids = load_model(model_file)
-        self.ids = self.ids or [n for n in saved_ids if n in self.reader.header]
+        model = load_model(model_file)
         digest = hashlib.sha256(Path(model_file).read_bytes()).hexdigest()
-        with self._open("score", {"model": digest}) as workers:
-            self._write_parts(model, workers)
-            if not self.folder.parts:
-                raise ValueError(f"{self.source} has no rows.")
-            self._finish(model, ", by the threshold of the training data.")
+        with self._opened("score", digest) as workers:
+            self._work(model, workers)
+
+    # The folder -------------------------------------------------------------------
 
     @contextmanager
-    def _open(self, command, options):
-        """Begin the folder and other files; yield the workers, and tell what stays."""
+    def _opened(self, *options):
+        """Begin or continue a run; yield the workers."""
         _work.check_ids(self.reader.header, self.ids)
-        sources, path = self.reader.sources, self.outputs.path
-        for source in sources:
-            if source.folder == path.resolve():
-                raise typer.BadParameter(
-                    f"{path} has parts to read; choose another folder."
-                )
-        run = {
-            "command": command,
-            "input": _fingerprint([[one.name, one.state()] for one in sources]),
-            "options": _fingerprint([options, self.reading, self.ids, self.n_reasons]),
-        }
-        self.folder = OutputFolder(path, run)
+        files = [[source.name, source.state()] for source in self.reader.sources]
+        run = [skim.__version__, files, self.reading, self.ids, *options]
+        text = json.dumps(run, sort_keys=True, default=str)
+        fingerprint = hashlib.sha256(text.encode()).hexdigest()
+        marker = self.folder / f"_run-{fingerprint[:16]}"
+        is_new = not self.folder.exists() or not any(self.folder.iterdir())
+        if not is_new and not marker.exists():
+            raise ValueError(
+                f"{self.folder} is not empty, and does not hold the results of the "
+                "same command on the same input, which is known by its size and time; "
+                "choose another folder, or delete it."
+            )
         with workers_of(self.scheduler, self.jobs) as workers, self.outputs.opened():
-            self.folder.begin()
-            if self.folder.is_begun:
-                n_parts = len(self.folder.parts)
-                parts = f"{counted(n_parts, 'part')} {'is' if n_parts == 1 else 'are'}"
-                self.reporter.say(f"Continuing the run in {path}: {parts} there")
+            if is_new:
+                with naming(self.folder):
+                    self.folder.mkdir(exist_ok=True)
+                    marker.touch()
+            else:
+                for draft in self.folder.glob(".[_p]*"):  # of a run that was killed
+                    draft.unlink()
+                n_parts = len(list(self.folder.glob("part-*.parquet")))
+                self.reporter.say(f"Continuing in {self.folder} with {n_parts:,} parts")
             try:
                 yield workers
             except KeyboardInterrupt:
@@ -100,167 +97,148 @@ class Run:
             for note in dict.fromkeys(self.reader.notes):
                 self.reporter.note(note)
 
-    # Work on all rows --------------------------------------------------------------
+    # All rows ---------------------------------------------------------------------
 
     def _fit(self, model):
-        """Fit a model to a sample of the rows, save it, and return the sample."""
-        rows, n_rows, counters = self._sample(model.random_state)
+        """Fit a model to a sample of the rows, and save it."""
+        held, n_rows = [], 0
+        counters = list(self.reader.header)
+        with self.reporter.step("Sampling rows") as show:
+            for number, (_, batch) in enumerate(self.reader):
+                held.append(draw(batch, number, model.random_state, SAMPLE))
+                if sum(map(len, held)) > 2 * SAMPLE:
+                    held = [merge(held, SAMPLE)]
+                counters = [name for name in counters if _counts_up(batch[name])]
+                n_rows += len(batch)
+                show(n_rows)
         if n_rows < 2:
             raise ValueError(f"{self.source} has fewer than two rows.")
-        model.set_params(ids=counters)
-        _work.fit(model, rows.reset_index(drop=True), self.reporter, self.jobs)
-        model.set_params(n_jobs=None)  # parts are scored at the same time
-        self.folder.note(n_trained=len(rows), n_rows=n_rows)
-        with replacing(self.folder.model) as draft, naming(self.folder.model):
-            save_model(model, draft, ids=self.ids)
-        return rows
-
-    def _sample(self, seed):
-        """Return sampled rows, the number of all rows, and columns that count up."""
-        held, below = [], 1.0
-        counters = list(self.reader.header)
-        with self.reporter.step("Sampling rows") as advance:
-            for number, (_, batch) in enumerate(self.reader):
-                held.append(draw(batch, number, seed, SAMPLE, below))
-                if sum(len(sample.keys) for sample in held) > 2 * SAMPLE:
-                    held = [merge(held, SAMPLE)]
-                    below = held[0].keys.max()
-                counters = [name for name in counters if _counts_up(batch[name])]
-                advance(len(batch))
-        if not held:
-            return self.reader.header, 0, []
-        sample = merge(held, SAMPLE)
-        rows = sampled_rows(sample)
+        rows = in_order(merge(held, SAMPLE))
         if self.reader.is_text:
             rows = typed_frame(rows, list(rows))
-        self.reporter.say(f"{sample.n_seen:,} rows, {rows.shape[1]} columns")
-        return rows, sample.n_seen, counters
+        self.reporter.say(f"{n_rows:,} rows, {rows.shape[1]} columns")
+        model.set_params(ids=counters)
+        _work.fit(model, rows, self.reporter, self.jobs)
+        model.set_params(n_jobs=None)  # parts are scored at the same time
+        path = self.folder / MODEL
+        with replacing(path) as draft, naming(path):
+            save_model(model, draft)
 
-    def _write_parts(self, model, workers):
-        """Write the results of the batches that are still missing."""
-        executor, n_ahead, share = workers
-        shared = share(model)
-        how = self.ids, self.n_reasons, self.reader.is_text
-
-        def calls():
-            first_row = 0
-            for number, (name, batch) in enumerate(self.reader):
-                if number not in self.folder.parts:
-                    yield batch, name, number, first_row, shared, how
-                first_row += len(batch)
-
-        with self.reporter.step("Scoring rows") as advance:
-            parts = results_of(executor, n_ahead, _part_results, calls())
-            for number, data, facts in parts:
-                self.folder.write(number, data, **facts)
-                advance(facts["n_rows"])
-
-    def _results(self, model, table, numbers):
-        how = self.ids, self.n_reasons, self.reader.is_text
-        return _results(model, table, self.source, numbers, *how)
-
-    # The end -----------------------------------------------------------------------
-
-    def _finish(self, model, by, rows=None):
-        """Sum up what is in the parts, list the strangest rows and write files."""
-        parts = [self.folder.parts[number] for number in sorted(self.folder.parts)]
-        n_rows, n_outliers = (
-            sum(part[key] for part in parts) for key in ("n_rows", "n_outliers")
-        )
-        with self.reporter.step("Collecting the strangest rows"):
-            table, numbers = self._strangest_rows(model)
-        top = self._results(model, table, numbers)
-        reasons = top.explain(np.arange(len(table)))
-        names = top.names(range(len(table)))
-        self.folder.note(
-            is_complete=True,
-            n_rows=n_rows,
-            n_outliers=n_outliers,
-            threshold=-float(model.offset_),
-            parts=parts,
-            strangest=[
-                {name: texts[i] for name, texts in names.items()}
-                | {next(iter(names)): int(numbers[i])}
-                | {"loss": float(top.losses[i]), "reasons": str(reasons[i])}
-                for i in range(min(len(table), N_STRANGEST))
-            ],
-        )
-        verb = "is an outlier" if n_outliers == 1 else "are outliers"
-        share = f"{n_outliers:,} of {n_rows:,} rows ({n_outliers / n_rows:.2%})"
-        self.reporter.say(f"{share} {verb}{by}")
-        self.outputs.write(top)
-        about, source = top, self.source
-        if self.outputs.report:
-            if rows is None:
-                rows, _, _ = self._sample(0)
-            about = self._with_sample(model, table, numbers, rows, parts)
-            if len(about.table) < n_rows:
-                source = f"{Path(self.source).name} (a sample of {len(rows):,} of "
-                source += f"{n_rows:,} rows, with the strangest of all)"
-        self.outputs.write_others(about, ids=self.ids, source=source)
-
-    def _strangest_rows(self, model):
-        """Return the strangest rows of all, strangest first, and their numbers."""
-        from pyarrow import parquet
-
+    def _work(self, model, workers):
+        """Write the missing parts, and list the strangest rows."""
         named = _work.id_columns(self.reader.header, model, self.ids)
-        row, loss = (output_name(name, named) for name in ("row", "loss"))
-        n_kept, rows, losses = max(N_STRANGEST, self.outputs.n_listed), [], []
-        for number, (_, batch) in enumerate(self.reader):
-            part = parquet.read_table(self.folder.part(number), columns=[row, loss])
-            losses.append(part.to_pandas().nlargest(n_kept, loss))
-            rows.append(batch.iloc[losses[-1].index])
-        found = pd.concat(losses, ignore_index=True).nlargest(n_kept, loss)
-        table = pd.concat(rows, ignore_index=True).loc[found.index]
-        return table.reset_index(drop=True), found[row].to_numpy()
+        loss, outlier = (output_name(name, named) for name in ("loss", "outlier"))
+        n_kept = max(MIN_STRANGEST, self.outputs.top or 0)
+        n_rows = n_outliers = 0
+        losses, rows = [], []
+        with self.reporter.step("Scoring rows") as show:
+            for part, batch in self._parts(model, *workers):
+                found = pd.read_parquet(part, columns=[loss, outlier])
+                n_rows += len(found)
+                n_outliers += int(found[outlier].sum())
+                losses.append(found[loss].set_axis(batch.index).nlargest(n_kept))
+                rows.append(batch.loc[losses[-1].index])
+                show(n_rows)
+        if not n_rows:
+            raise ValueError(f"{self.source} has no rows.")
+        threshold = -float(model.offset_)
+        summary = {"n_rows": n_rows, "n_outliers": n_outliers, "threshold": threshold}
+        path = self.folder / SUMMARY
+        with replacing(path) as draft, naming(path):
+            draft.write_bytes(f"{json.dumps(summary, indent=2)}\n".encode())
+        by = f"by the threshold of {len(model.training_scores_):,} training rows"
+        self.reporter.say(f"{share_of_outliers(n_outliers, n_rows)}, {by}.")
+        strangest = pd.concat(rows).loc[pd.concat(losses).nlargest(n_kept).index]
+        how = self.ids, self.reader.is_text, self.outputs.top
+        results = _results(model, strangest, self.source, *how)
+        self.outputs.write(results, self.source)
 
-    def _with_sample(self, model, table, numbers, rows, parts):
-        """Return the results of the sample and the strangest rows of all."""
-        first_rows = np.cumsum([0, *(part["n_rows"] for part in parts)])
-        batch, place = (rows.index.get_level_values(level) for level in (0, 1))
-        sampled = first_rows[batch] + place + 1
-        new = ~np.isin(numbers, sampled)
-        if self.reader.is_text:
-            table = typed_frame(table, list(table))
-        both = pd.concat([rows, table[new]], ignore_index=True)
-        return self._results(model, both, np.r_[sampled, numbers[new]])
+    def _parts(self, model, executor, n_ahead, share):
+        """Yield the file of each part, which is there then, and the rows it is about.
+
+        At most `n_ahead` parts are under way, which limits the memory of batches.
+        """
+        shared, n_rows = share(model), 0
+        pending: deque = deque()
+        for number, (name, batch) in enumerate(self.reader):
+            part = self.folder / f"part-{number:05d}.parquet"
+            batch.index += n_rows
+            n_rows += len(batch)
+            result = None
+            if not part.exists():
+                how = name, self.ids, self.reader.is_text
+                result = executor.submit(_part, shared, batch, *how)
+            pending.append((part, batch, result))
+            if len(pending) == n_ahead:
+                yield _written(*pending.popleft())
+        while pending:
+            yield _written(*pending.popleft())
 
 
-def _fingerprint(value):
-    text = json.dumps(value, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+@contextmanager
+def workers_of(scheduler, jobs):
+    """Yield an executor, how many parts it can have under way, and how to share.
 
-
-def _counts_up(column):
-    """Tell whether a column numbers the rows, which a sample of it does not show."""
-    column = typed_frame(column.to_frame("n"), ["n"])["n"]
-    is_integer = column.dtype.kind in "iu" and column.notna().all()
-    return is_integer and (
-        len(column) < MIN_COUNTING or counts_up(column.to_numpy(float))
-    )
-
-
-def _part_results(batch, name, number, first_row, model, how):
-    """Return the results of a batch as the bytes of a Parquet file."""
-    numbers = first_row + 1 + np.arange(len(batch))
+    The executor has `jobs` threads, or the workers of the Dask scheduler at an address.
+    """
+    if scheduler is None:
+        n_jobs = effective_n_jobs(jobs)
+        executor = ThreadPoolExecutor(n_jobs)
+        try:
+            yield executor, n_jobs + 1, _same
+        finally:
+            executor.shutdown(cancel_futures=True)
+        return
     try:
-        results = _results(model, batch, name, numbers, *how)
-        sink = io.BytesIO()
-        results.write(sink, as_parquet=True)
-    except ValueError as error:
-        if name in str(error):
-            raise
-        raise ValueError(f"{name}: {error}") from error
-    n_outliers = int(results.is_outlier.sum())
-    facts = {"source": name, "n_rows": len(batch), "n_outliers": n_outliers}
-    return number, sink.getvalue(), facts
+        from distributed import Client
+    except ImportError as error:
+        raise ImportError(
+            "--scheduler needs Dask: pip install 'skim-od[dask]'"
+        ) from error
+    try:
+        client = Client(scheduler, set_as_default=False)
+        client.wait_for_workers(1, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(
+            f"No Dask scheduler with workers answers at {scheduler}; check its "
+            "address, such as tcp://10.0.0.1:8786, and that it is running."
+        ) from error
+    with client, client.get_executor() as executor:
+        n_ahead = 2 * sum(client.ncores().values())
+        # Sent to each worker once, and again to those that replace a lost one.
+        yield executor, n_ahead, lambda model: client.submit(_same, model)
 
 
-def _results(model, batch, name, numbers, ids, n_reasons, is_text):
+def _same(value):
+    return value
+
+
+def _written(part, batch, result):
+    """Write the bytes of a part when they are there; return its file and its rows."""
+    if result is not None:
+        with replacing(part) as draft, naming(part):
+            draft.write_bytes(result.result())
+    return part, batch
+
+
+def _part(model, batch, name, ids, is_text):
+    """Return the results of a batch as the bytes of a Parquet file."""
+    sink = io.BytesIO()
+    _results(model, batch, name, ids, is_text).write(sink, as_parquet=True)
+    return sink.getvalue()
+
+
+def _results(model, batch, name, ids, is_text, top=None):
     table = _work.check_columns(batch, model, name)
     if is_text:
         decisions = _work.table_detector(model).encoder_.decisions_
         parsed = [d.column for d in decisions if d.treatment in ("number", "date")]
         table = typed_frame(table, parsed)
     named = _work.id_columns(batch, model, ids)
-    return Results(model, table, named, n_reasons=n_reasons, numbers=numbers)
+    return Results(model, table, named, top=top, numbers=batch.index.to_numpy() + 1)
+
+
+def _counts_up(column):
+    """Tell whether a column numbers the rows, which a sample of it does not show."""
+    numbers = np.sort(pd.to_numeric(column, errors="coerce").to_numpy(float))
+    return bool((np.diff(numbers) == 1).all())

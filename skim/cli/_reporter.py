@@ -5,9 +5,8 @@ import time
 import warnings
 from contextlib import contextmanager
 
-MANY_COLUMNS = 40
-READ = ["skip_rows", "delimiter", "encoding", "skip_bad_lines"]
-READ += ["sheet", "dates"]  # what --read takes
+MAX_COLUMNS = 40  # whose treatment is shown
+READ = ["skip_rows", "delimiter", "encoding", "skip_bad_lines", "sheet", "dates"]
 ADVICE = re.compile(rf"\bset ({'|'.join(READ)})\b(?:=('[^']*'|[^\s;,()]*[^\s;,().]))?")
 PARAMETER = re.compile(
     r"^(drop|categorical|by)(?= names )|(?<=as set by )(contamination)"
@@ -64,19 +63,16 @@ class Reporter:
     def step(self, doing):
         """Show that a step is running, and print how long it took.
 
-        Yields a function that adds to the number of rows shown.
+        Yields a function that shows a number of rows.
         """
         from rich.text import Text
 
-        start, n_done = time.perf_counter(), 0
+        def show(n_rows):
+            status.update(Text(f"{plain(doing)}: {n_rows:,} rows ..."))
+
+        start = time.perf_counter()
         with self.console.status(Text(f"{plain(doing)} ...")) as status:
-
-            def advance(n_rows):
-                nonlocal n_done
-                n_done += n_rows
-                status.update(Text(f"{plain(doing)}: {n_done:,} rows ..."))
-
-            yield advance
+            yield show
         self.say(f"{doing}: {time.perf_counter() - start:.1f} s")
 
     def decisions(self, decisions):
@@ -86,16 +82,8 @@ class Reporter:
         table = Table(box=None, padding=(0, 2, 0, 0))
         for name in ("column", "treatment", "reason"):
             table.add_column(name, overflow="fold")
-        for row in _grouped(decisions) if len(decisions) > MANY_COLUMNS else decisions:
+        for row in decisions[:MAX_COLUMNS]:
             table.add_row(*map(plain, row))
+        if len(decisions) > MAX_COLUMNS:
+            table.add_row(f"and {len(decisions) - MAX_COLUMNS:,} more")
         self.console.print(table)
-
-
-def _grouped(decisions):
-    """Yield one row per treatment and reason."""
-    groups: dict = {}
-    for column, *treated in decisions:
-        groups.setdefault(tuple(treated), []).append(column)
-    for treated, columns in groups.items():
-        more = f" and {len(columns) - 3:,} more" if len(columns) > 3 else ""
-        yield ", ".join(columns[:3]) + more, *treated

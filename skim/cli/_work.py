@@ -4,47 +4,91 @@ import numpy as np
 import pandas as pd
 
 import skim
-from skim.cli._labels import find_labels, summary
+from skim.cli._labels import Labels, summary
+from skim.cli._model_file import load_model
 from skim.cli._outputs import Outputs
+from skim.cli._reporter import in_options
 from skim.cli._results import Results
 from skim.datasets import load_breast_cancer_outliers
-from skim.report._summary import counted, verdict
+from skim.report._summary import agreement, counted, duplicates, verdict
 from skim.tables import read_table
 from skim.tables._drift import compare, summarise
-from skim.tables._duplicates import find_duplicates
 from skim.tables._encoder import position_of
-from skim.tables._reasons import cell_text
 
-N_EXAMPLES = 3  # of values, rows and differences
+N_DIFFERENCES = 3  # that are named
 
 
-def new_model(
-    contamination=None,
-    seed=0,
-    by=None,
-    drop=None,
-    categorical=None,
-    dates="auto",
-    *,
-    has_labels=False,
-):
+def new_model(contamination=None, seed=0, has_labels=False, **columns):
     """Return an unfitted detector for tables, which can learn labels if it has any."""
     threshold = {"contamination": "auto" if contamination is None else contamination}
-    table = skim.TableDetector(
-        by=by,
-        drop=drop or (),
-        categorical=categorical or (),
-        dates=dates,
-        random_state=seed,
-    )
+    given = {name: value for name, value in columns.items() if value is not None}
+    table = skim.TableDetector(random_state=seed, **given)
     if has_labels:
         return skim.IMBoostDetector(table, random_state=seed, **threshold)
     return table.set_params(**threshold)
 
 
-def table_detector(model):
-    """Return the fitted table detector of a model, which may have learned labels."""
-    return model.detector_ if isinstance(model, skim.IMBoostDetector) else model
+# Commands ---------------------------------------------------------------------------
+
+
+def detect(source, model, outputs, labels, ids, reading, jobs):
+    """Fit a model to a table in memory, and write the results."""
+    reporter = outputs.reporter
+    with outputs.opened():
+        table = read(source, reporter, ids, min_rows=2, **reading)
+        fit(model, table, reporter, jobs)
+        if labels is not None:
+            learn(model, table, reporter, labels, ids, source)
+        named = id_columns(table, model, ids)
+        scores = model.training_scores_
+        results = Results(model, table, named, scores=scores, top=outputs.top)
+        repeated = duplicates(table, named.columns, results.numbers)
+        outputs.write(results, source, repeated)
+        reporter.say(in_options(verdict(model, results.losses, is_training=True)))
+        for sentence in repeated:
+            reporter.say(sentence)
+        if labels is not None:
+            reporter.say(agreement(model.labels_, results.is_outlier))
+
+
+def score(source, model_file, outputs, ids, reading, jobs):
+    """Score a table in memory with a saved model, and write the results."""
+    reporter = outputs.reporter
+    with outputs.opened():
+        model = load_model(model_file)
+        given = read(source, reporter, ids, **reading)
+        table = check_columns(given, model, source)
+        table_detector(model).set_params(n_jobs=jobs)
+        named = id_columns(given, model, ids)
+        with reporter.step("Scoring rows"):
+            results = Results(model, table, named, top=outputs.top)
+        outputs.write(results, source)
+        reporter.say(verdict(model, results.losses, is_training=False))
+        reporter.say(drift(model, table))
+
+
+def demo(report):
+    """Find the outliers in a table whose labels are known, and write a report."""
+    table, known = load_breast_cancer_outliers(return_X_y=True, as_frame=True)
+    is_known = np.asarray(known) == 1
+    outputs = Outputs(None, quiet=False, has_table=False, report=report)
+    reporter = outputs.reporter
+    with outputs.opened():
+        reporter.say(f"Breast cancer: {len(table):,} rows, {table.shape[1]} columns")
+        model = new_model()
+        with reporter.step("Fitting TableDetector"):
+            model.fit(table)
+        ids = pd.DataFrame({"known": np.where(is_known, "outlier", "inlier")})
+        results = Results(model, table, ids, scores=model.training_scores_)
+        outputs.write(results, "breast cancer")
+        reporter.say(verdict(model, results.losses, is_training=True))
+        n_found = (results.is_outlier & is_known).sum()
+        reporter.say(
+            f"Of the {is_known.sum()} known outliers, {n_found} are among them."
+        )
+
+
+# Steps ------------------------------------------------------------------------------
 
 
 def read(source, reporter, ids, *, min_rows=1, **options):
@@ -70,12 +114,11 @@ def fit(model, table, reporter, jobs):
     reporter.decisions(table_detector(model).encoder_.decisions_)
 
 
-def learn(model, table, reporter, path, *, ids, source):
+def learn(model, table, reporter, path, ids, source):
     """Fit the model to the labels in a file as well, and say how many there are."""
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; create it with skim review.")
-    found = found_ids(model)
-    labels = find_labels(path, table, found, ids=ids, source=source).values
+    labels = Labels(path, table, found_ids(model), ids=ids, source=source).values
     if np.isnan(labels).all():
         raise ValueError(f"{path} has no labels; add some with skim review.")
     reporter.say(f"{summary(labels)} in {path}")
@@ -83,29 +126,12 @@ def learn(model, table, reporter, path, *, ids, source):
         model.fit(table, labels=labels)
 
 
-def demo(report):
-    """Find the outliers in a table whose labels are known, and write a report."""
-    table, known = load_breast_cancer_outliers(return_X_y=True, as_frame=True)
-    is_known = np.asarray(known) == 1
-    outputs = Outputs(None, quiet=False, has_table=False, report=report)
-    reporter = outputs.reporter
-    with outputs.opened():
-        reporter.say(f"Breast cancer: {len(table):,} rows, {table.shape[1]} columns")
-        model = new_model()
-        with reporter.step("Fitting TableDetector"):
-            model.fit(table)
-        ids = pd.DataFrame({"known": np.where(is_known, "outlier", "inlier")})
-        results = Results(model, table, ids, scores=model.training_scores_)
-        outputs.write(results)
-        reporter.say(verdict(model, results.losses, is_training=True))
-        n_found = (results.is_outlier & is_known).sum()
-        reporter.say(
-            f"Of the {is_known.sum()} known outliers, {n_found} are among them."
-        )
-        outputs.write_others(results, source="breast cancer")
+# Columns ----------------------------------------------------------------------------
 
 
-# Columns --------------------------------------------------------------------------
+def table_detector(model):
+    """Return the fitted table detector of a model, which may have learned labels."""
+    return model.detector_ if isinstance(model, skim.IMBoostDetector) else model
 
 
 def check_ids(table, ids):
@@ -125,79 +151,24 @@ def id_columns(table, model, ids):
     return table[list(dict.fromkeys(ids or found_ids(model)))]
 
 
-def check_columns(table, model, source, reporter=None, *, allowed=()):
+def check_columns(table, model, source):
     """Return the table with the model's columns in the model's order.
 
-    Columns that were dropped on request may be missing. Columns that the training
-    data did not have are left out, with a note unless they are in `allowed`.
+    Columns that were dropped on request may be missing, and others are ignored.
     """
     encoder = table_detector(model).encoder_
     wanted = [str(name) for name in encoder.feature_names_in_]
     optional = {str(name) for name in encoder.drop}
-    missing = [name for name in wanted if name not in table and name not in optional]
+    missing = [
+        repr(name) for name in wanted if name not in table and name not in optional
+    ]
     if missing:
-        raise ValueError(
-            f"{source} is missing {_columns(missing)} of the training data."
-        )
-    extra = table.columns.difference([*wanted, *allowed], sort=False).tolist()
-    if extra and reporter is not None:
-        reporter.note(
-            f"{source} has {_columns(extra)} that the training data did not have; "
-            f"{'they are' if len(extra) > 1 else 'it is'} ignored."
-        )
+        named = ", ".join(missing[:5]) + ", …" * (len(missing) > 5)
+        raise ValueError(f"{source} lacks columns of the training data: {named}.")
     return table.reindex(columns=wanted)
 
 
-def _columns(names):
-    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    quoted = ", ".join(f"'{name}'" for name in names[:5])
-    return f"column{'s' * (len(names) > 1)} {quoted}{more}"
-
-
-# What there is to say -------------------------------------------------------------
-
-
-def new_groups(table, model):
-    """Return a sentence on groups that the training data did not have, if any."""
-    detector = table_detector(model)
-    encoder, by = detector.encoder_, detector.by
-    if by is not None:
-        groups = summarise(encoder, table, by)[by].levels
-        new = groups.keys() - detector.training_summary_[by].levels
-        rows = np.flatnonzero(table[by].astype(str).isin(new))
-        if len(rows):
-            cells = pd.DataFrame({"row": rows, "value": table[by].iloc[rows]})
-            what = f"new groups in {by!r}, judged by the whole table"
-            yield f"There are {what}: {_examples(cells)}."
-
-
-def _examples(cells):
-    examples = cells.drop_duplicates("value")[:N_EXAMPLES]
-    named = ", ".join(
-        f"{cell_text(value)!r} (row {row + 1:,})"
-        for row, value in zip(examples["row"], examples["value"], strict=True)
-    )
-    return named + f", in {len(cells):,} rows" * (len(cells) > len(examples))
-
-
-def duplicates(results):
-    """Return sentences on rows that repeat another one, which they name."""
-    ids = results.ids.columns
-    others = results.table.drop(columns=ids, errors="ignore")
-    found = find_duplicates(results.ids.join(others), ids)
-    for column, own in found.groupby("column", dropna=False):
-        pairs = own[["row", "other"]][:N_EXAMPLES].to_numpy()
-        named = ", ".join(
-            " and ".join(map(str, results.numbers[pair])) for pair in pairs
-        )
-        named += ", …" * (len(own) > N_EXAMPLES)
-        has, repeats = ("has", "repeats") if len(own) == 1 else ("have", "repeat")
-        what = (
-            f"{repeats} another"
-            if pd.isna(column)
-            else f"{has} the {column} of another"
-        )
-        yield f"{counted(len(own), 'row')} {what}: rows {named}."
+# What there is to say ---------------------------------------------------------------
 
 
 def drift(model, table):
@@ -208,7 +179,7 @@ def drift(model, table):
     differences = compare(detector.training_summary_, after, encoder.describe)
     if not differences:
         return "No column differs from the training data beyond chance."
-    named = "; ".join(differences[:N_EXAMPLES])
-    if len(differences) > N_EXAMPLES:
-        named += f"; and {len(differences) - N_EXAMPLES:,} more"
+    named = "; ".join(differences[:N_DIFFERENCES])
+    if len(differences) > N_DIFFERENCES:
+        named += f"; and {len(differences) - N_DIFFERENCES:,} more"
     return f"The table differs from the training data (in brackets): {named}."

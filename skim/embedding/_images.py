@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+from skim import _nets as nets
 from skim.embedding._checkpoints import require
 
 # Mean and standard deviation of the red, green and blue values of ImageNet.
@@ -94,7 +95,7 @@ def _to_rgb(image):
 
 
 def resize_and_normalise(images, size):
-    """Return RGB images as an array of shape (n, 3, size, size)."""
+    """Return RGB images as the input of a network, of shape (n, 3, size, size)."""
     from PIL import Image
 
     bicubic = Image.Resampling.BICUBIC
@@ -106,4 +107,4 @@ def resize_and_normalise(images, size):
     pixels /= 255
     pixels -= MEAN
     pixels /= STD
-    return pixels
+    return {"pixel_values": nets.as_tensor(pixels, "cpu")}

@@ -124,7 +124,9 @@ class ViTEmbedder(PretrainedEmbedder):
             network: Any = self.model
             if hasattr(network, "state_dict"):
                 network = copy.deepcopy(network).float().to(device).eval()
-            return network, self._prepare
+            return network, functools.partial(
+                resize_and_normalise, size=self.image_size
+            )
         folder = find_checkpoint(self.model, "vit")
         network, processor = load_transformer(
             folder, "AutoImageProcessor", "vit", backend="pil"
@@ -143,11 +145,6 @@ class ViTEmbedder(PretrainedEmbedder):
             )
         options = {"return_tensors": "pt", "input_data_format": "channels_last"}
         return network.to(device), functools.partial(processor, **options)
-
-    def _prepare(self, images):
-        """Return the input of a callable for RGB images."""
-        pixels = resize_and_normalise(images, self.image_size)
-        return {"pixel_values": nets.as_tensor(pixels, "cpu")}
 
     def _run(self, images):
         network, prepare = self._loaded

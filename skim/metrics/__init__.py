@@ -1,12 +1,7 @@
 """Metrics and scorers of outlier detectors, with labels and without."""
 
 from skim._training._criteria import gradient_cohesion, loss_entropy
-from skim._training._mixture import (
-    TwoGaussians,
-    fit_two_gaussians,
-    separation,
-    split_point,
-)
+from skim._training._mixture import separation
 from skim.metrics._labelled import (
     outlier_average_precision_score,
     outlier_roc_auc_score,
@@ -14,13 +9,10 @@ from skim.metrics._labelled import (
 from skim.metrics._scorers import get_scorer
 
 __all__ = [
-    "TwoGaussians",
-    "fit_two_gaussians",
     "get_scorer",
     "gradient_cohesion",
     "loss_entropy",
     "outlier_average_precision_score",
     "outlier_roc_auc_score",
     "separation",
-    "split_point",
 ]

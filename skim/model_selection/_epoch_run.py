@@ -107,7 +107,7 @@ class EpochRun:
                 table = replace(table, X=table.X[chosen])
             model = self.run.model_.at(detector.epochs)
             if not detector.store_snapshots:
-                model = replace(model, log=None, log_ranges=None)
+                model = replace(model, log=None)
             set_fitted(detector, model, table.kept(), self.run)
         if not isinstance(self.models[place], Pipeline):
             return detector

@@ -5,10 +5,8 @@ settings of the networks that are built into the other detectors.
 """
 
 from skim._model._networks import AutoencoderConfig, VAEConfig
-from skim.networks._autoencoder import Autoencoder
-from skim.networks._flow import Flow
-from skim.networks._vae import VAE
+from skim.networks._modules import Autoencoder, Flow
 
-__all__ = ["VAE", "Autoencoder", "AutoencoderConfig", "Flow", "VAEConfig"]
+__all__ = ["Autoencoder", "AutoencoderConfig", "Flow", "VAEConfig"]
 
-BUILT_IN = {"flow": Flow, "autoencoder": Autoencoder, "vae": VAE}
+BUILT_IN = {"flow": Flow, "autoencoder": Autoencoder}

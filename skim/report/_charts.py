@@ -6,19 +6,11 @@ import re
 
 import numpy as np
 
-from skim._utils import evenly_spaced
-
 N_BINS = 40
-MAX_POINTS = 300  # on a curve
+QUANTILES = ("05", "25", "50", "75", "95")
 REACH = 2.0  # times the range of the middle 98 % that are drawn on either side of it
-# What is drawn in these colours follows the colours of the page, also in dark mode.
-TEXT, BAR, CURVE, FLAGGED = "#010101", "#020202", "#030303", "#040404"
-COLOURS = {
-    TEXT: "var(--muted)",
-    BAR: "var(--bar)",
-    CURVE: "var(--accent)",
-    FLAGGED: "var(--flagged)",
-}
+# Colours that can be seen on a light page and on a dark one.
+TEXT, BAR, CURVE, FLAGGED = "#76828e", "#8496a8", "#3d86cf", "#dd5f24"
 SETTINGS: dict = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "skim",  # the same chart has the same identifiers
@@ -35,32 +27,21 @@ SETTINGS: dict = {
 
 
 def histogram(losses, is_flagged, threshold):
-    """Draw how many rows have which loss, and the threshold.
-
-    Returns
-    -------
-    svg : str
-    n_beyond : int
-        Number of rows that the last bar stands for although their losses are larger.
-    """
+    """Draw how many rows have which loss, and the threshold."""
     low, high = _limits(losses)
     low, high = min(low, threshold), max(high, threshold)
-    width = (high - low) / N_BINS
-    steps = np.arange(
-        np.floor((low - threshold) / width), np.ceil((high - threshold) / width) + 1
-    )
-    edges = threshold + width * steps
-    drawn = np.clip(losses, edges[0], edges[-1])
+    drawn = np.clip(losses, low, high)
 
     def draw(figure):
         ax = figure.subplots()
-        for mine, colour in ((~is_flagged, BAR), (is_flagged, FLAGGED)):
-            counts, _ = np.histogram(drawn[mine], edges)
-            # On a logarithmic scale, a bar needs a foot below one row.
-            heights = np.maximum(counts - 0.5, 0)
-            ax.bar(edges[:-1], heights, width, 0.5, align="edge", color=colour)
-        ax.set_yscale("log")
-        ax.set_ylim(bottom=0.7)
+        ax.hist(
+            [drawn[~is_flagged], drawn[is_flagged]],
+            np.linspace(low, high, N_BINS + 1),
+            stacked=True,
+            color=[BAR, FLAGGED],
+            log=True,
+        )
+        ax.set_ylim(bottom=0.7)  # so that a single row is seen
         ax.yaxis.set_major_formatter("{x:,.0f}")
         ax.axvline(threshold, color=FLAGGED, linestyle="--", linewidth=1)
         ax.set_xlabel("loss")
@@ -70,53 +51,42 @@ def histogram(losses, is_flagged, threshold):
         f"Histogram of the losses of {len(losses):,} rows, {is_flagged.sum():,} of "
         f"which are above the threshold of {threshold:.4g}."
     )
-    return _svg("histogram", (4.2, 2.5), label, draw), int((losses > edges[-1]).sum())
+    return _svg("histogram", label, draw)
 
 
 def training(history):
-    """Draw the quantiles of the losses during training, and the criterion."""
+    """Draw the quantiles of the losses during training."""
     by = "epoch" if (np.diff(history["epoch"]) > 0).all() else "update"
-    is_known = np.isfinite(history["criterion"])
-    thin = evenly_spaced(len(history[by]), MAX_POINTS)
-    x = history[by][thin]
-    losses = {q: history[f"loss_q{q}"][thin] for q in ("05", "25", "50", "75", "95")}
+    x, losses = history[by], {q: history[f"loss_q{q}"] for q in QUANTILES}
 
     def draw(figure):
-        first, *second = figure.subplots(
-            1 + is_known.any(), sharex=True, squeeze=False
-        )[:, 0]
+        ax = figure.subplots()
         for low, high in (("05", "95"), ("25", "75")):
-            first.fill_between(
+            ax.fill_between(
                 x, losses[low], losses[high], color=CURVE, alpha=0.25, linewidth=0
             )
-        first.plot(x, losses["50"], color=CURVE)
-        first.set_ylim(_limits(np.concatenate(list(losses.values()))))
-        first.set_ylabel("loss")
-        for ax in second:
-            ax.plot(history[by][is_known], history["criterion"][is_known], color=BAR)
-            ax.set_ylabel("criterion")
-        figure.axes[-1].set_xlabel(by)
+        ax.plot(x, losses["50"], color=CURVE)
+        ax.set_ylim(_limits(np.concatenate(list(losses.values()))))
+        ax.set_xlabel(by)
+        ax.set_ylabel("loss")
 
     label = (
         f"The losses during training: their median is {losses['50'][0]:.4g} at the "
         f"beginning and {losses['50'][-1]:.4g} at the end, after {x[-1]:,} {by}s."
     )
-    return _svg("training", (4.2, 3.4), label, draw)
+    return _svg("training", label, draw)
 
 
 def _limits(values):
     """Return a range to draw that a few extreme values do not stretch."""
-    lowest, low, high, highest = np.quantile(values, [0, 0.01, 0.99, 1])
+    low, high = np.quantile(values, [0.01, 0.99])
+    reach = REACH * (high - low) or 0.1 * abs(high) or 1.0
     if high > low:
-        lowest = max(lowest, low - REACH * (high - low))
-        highest = min(highest, high + REACH * (high - low))
-    if highest - lowest <= 1e-9 * max(abs(lowest), abs(highest)):
-        pad = 0.1 * abs(lowest) or 1.0
-        lowest, highest = lowest - pad, highest + pad
-    return float(lowest), float(highest)
+        return max(values.min(), low - reach), min(values.max(), high + reach)
+    return low - reach, high + reach
 
 
-def _svg(name, size, label, draw):
+def _svg(name, label, draw):
     """Return a figure as SVG that can stand in a page beside others."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -125,7 +95,7 @@ def _svg(name, size, label, draw):
     with matplotlib.rc_context():  # afterwards, the user's settings are back
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
-        figure = Figure(size, layout="constrained")
+        figure = Figure((4.2, 2.5), layout="constrained")
         draw(figure)
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     svg = file.getvalue()
@@ -134,7 +104,5 @@ def _svg(name, size, label, draw):
         r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL
     )
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
-    for colour, variable in COLOURS.items():
-        svg = svg.replace(colour, variable)
     start = f'<svg class="chart" role="img" aria-label="{html.escape(label)}" '
     return start + svg.removeprefix("<svg ")

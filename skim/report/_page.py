@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 import skim
-from skim._utils import naming, replacing
-from skim.report._content import Rows, content, shorten, visible
+from skim._utils import import_pandas, naming, replacing
+from skim.report._content import content, visible
+from skim.tables._encoder import as_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_ROWS = 50
-
 
 def write_report(
-    detector: object,
+    detector: Any,
     X: ArrayLike | pd.DataFrame,
     path: str | os.PathLike[str],
     *,
     source: str = "",
     ids: Sequence[object] | None = None,
-    n_rows: int = MAX_ROWS,
-    row_numbers: Sequence[int] | None = None,
-    scores: ArrayLike | None = None,
+    scores: Sequence[float] | None = None,
+    notes: Sequence[str] = (),
 ) -> Path:
     """Write an HTML report on a fitted detector and a table.
 
@@ -43,8 +41,9 @@ def write_report(
 
     Parameters
     ----------
-    detector : detector
-        A fitted :class:`~skim.TableDetector`, or another detector of skim.
+    detector : TableDetector or IMBoostDetector
+        A fitted :class:`~skim.TableDetector`, or an :class:`~skim.IMBoostDetector` of
+        one.
 
     X : DataFrame or array-like of shape (n_samples, n_features)
         The rows to report on, usually the training data.
@@ -59,15 +58,11 @@ def write_report(
         Names of the rows, in addition to their numbers. By default, the index of a
         pandas DataFrame unless it is a RangeIndex.
 
-    n_rows : int, default=50
-        Number of rows to describe, at most 50.
-
-    row_numbers : sequence of int of length n_samples, default=None
-        Numbers of the rows, if `X` is part of a larger table. By default, they are
-        counted from 1.
-
-    scores : array-like of shape (n_samples,), default=None
+    scores : sequence of float of length n_samples, default=None
         The result of ``detector.score_samples(X)``, if it is known already.
+
+    notes : sequence of str, default=()
+        Sentences to add to the summary.
 
     Returns
     -------
@@ -78,31 +73,46 @@ def write_report(
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from skim import ALTBIDetector
+    >>> from skim import TableDetector
     >>> from skim.datasets import load_wine_outliers
     >>> from skim.report import write_report
     >>> X, y = load_wine_outliers(return_X_y=True)
-    >>> detector = ALTBIDetector(epochs=10, random_state=0).fit(X)
+    >>> detector = TableDetector(random_state=0).fit(X)
     >>> with TemporaryDirectory() as folder:
     ...     page = write_report(detector, X, Path(folder) / "wine.html", source="wine")
     ...     print(page.name, "Outliers in wine" in page.read_text(encoding="utf-8"))
     wine.html True
     """
-    pages = environment()
-    if not hasattr(detector, "reasons") or not hasattr(detector, "score_samples"):
+    pages, pd = environment(), import_pandas()
+    table = detector
+    if isinstance(detector, skim.IMBoostDetector):
+        check_is_fitted(detector)
+        table = detector.detector_
+    if not isinstance(table, skim.TableDetector):
         raise TypeError(
-            "write_report needs a fitted detector of skim, such as TableDetector, not "
-            f"{type(detector).__name__}."
+            "write_report needs a fitted TableDetector, or an IMBoostDetector of one, "
+            f"not {type(detector).__name__}."
         )
-    check_is_fitted(detector)
-    if not isinstance(n_rows, Integral) or not 1 <= n_rows <= MAX_ROWS:
-        raise ValueError(
-            f"n_rows must be an integer from 1 to {MAX_ROWS}, not {n_rows!r}."
-        )
+    check_is_fitted(table)
+    frame = as_frame(table, X, reset=False)
+    has_names = ids is None and not isinstance(frame.index, pd.RangeIndex)
+    ids = list(frame.index) if has_names else ids
+    for name, values in (
+        ("ids", ids),
+        ("scores", scores),
+    ):
+        if values is not None and len(values) != len(frame):
+            raise ValueError(
+                f"{name} has {len(values):,} elements, but X has {len(frame):,} rows."
+            )
     with replacing(path) as draft:
-        rows = Rows.of(detector, X, ids=ids, numbers=row_numbers, scores=scores)
+        if scores is None:
+            scores = detector.score_samples(X)
         page = pages.get_template("report.html").render(
-            content(detector, rows, n_rows), source=source, version=skim.__version__
+            content(detector, table, frame, np.asarray(scores), ids),
+            source=source,
+            notes=notes,
+            version=skim.__version__,
         )
         with naming(path):
             draft.write_text(page, encoding="utf-8")
@@ -137,6 +147,10 @@ def environment():
         "number": lambda value: f"{value:.5g}",
         "probability": lambda value: f"{min(max(value, 0.001), 0.999):.1%}",
         "rows": lambda n: "1 row" if n == 1 else f"{n:,} rows",
-        "shorten": shorten,
+        "shorten": _shorten,
     }
     return pages
+
+
+def _shorten(text, length=60):
+    return text if len(text) <= length else f"{text[: length - 1]}…"

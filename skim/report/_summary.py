@@ -1,8 +1,11 @@
-"""What there is to say about the number of outliers, here and on the command line."""
+"""What there is to say about the outliers, in the report and on the command line."""
 
 import numpy as np
 
 from skim._model._threshold import APART, CERTAIN, stands_apart
+from skim.tables._duplicates import find_duplicates
+
+N_PAIRS = 3  # of duplicates that are named
 
 
 def counted(n, noun):
@@ -10,12 +13,18 @@ def counted(n, noun):
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
+def share_of_outliers(n_outliers, n_rows):
+    """Begin a sentence on the number of outliers."""
+    verb = "is an outlier" if n_outliers == 1 else "are outliers"
+    share = f"{n_outliers / n_rows:.1%}"
+    return f"{n_outliers:,} of {counted(n_rows, 'row')} ({share}) {verb}"
+
+
 def verdict(detector, losses, *, is_training):
     """Return a sentence on the number of outliers, and what it rests on."""
-    n_rows, scores = len(losses), detector.training_scores_
+    scores = detector.training_scores_
     n_outliers = int((-losses < detector.offset_).sum())
-    share = f"{n_outliers:,} of {counted(n_rows, 'row')} ({n_outliers / n_rows:.1%})"
-    share += " is an outlier" if n_outliers == 1 else " are outliers"
+    share = share_of_outliers(n_outliers, len(losses))
     if not is_training:
         before = np.mean(scores < detector.offset_)
         return f"{share} by the threshold of the training data ({before:.1%} of them)."
@@ -32,15 +41,13 @@ def verdict(detector, losses, *, is_training):
     lower, median, upper = np.quantile(losses / 4, [0.25, 0.5, 0.75])
     is_extreme = losses / 4 > median + CERTAIN * (upper - lower)
     n_extreme = min(int(is_extreme.sum()), n_outliers)
-    rest = n_outliers - n_extreme
     far = f"more than {CERTAIN:g} interquartile ranges above the median loss"
-    if not rest:
+    if n_extreme == n_outliers:
         return f"{share}, {far}."
-    some, others = "", "it" if rest == 1 else "them"
     if n_extreme:
-        some = f", {n_extreme:,} of them {far}"
-        others = "the other one" if rest == 1 else f"the other {rest:,}"
-    return f"{share}{some}; no gap sets {others} apart, so the number is a convention."
+        share += f", {n_extreme:,} of them {far}"
+    others = "the others" if n_extreme else "them"
+    return f"{share}; no gap sets {others} apart, so the number is a convention."
 
 
 def agreement(labels, is_outlier):
@@ -50,3 +57,18 @@ def agreement(labels, is_outlier):
         f"The threshold agrees with {is_right.sum():,} of "
         f"{counted(len(is_right), 'label')} ({is_right.mean():.0%})."
     )
+
+
+def duplicates(table, ids, numbers):
+    """Return sentences on rows that repeat another one, which they name.
+
+    `ids` are the columns that identify rows, and `numbers` those of the rows.
+    """
+    sentences = []
+    for column, own in find_duplicates(table, ids).groupby("column", dropna=False):
+        pairs = own[["row", "other"]][:N_PAIRS].to_numpy()
+        named = ", ".join(" and ".join(map(str, numbers[pair])) for pair in pairs)
+        named += f" and {len(own) - N_PAIRS:,} more" * (len(own) > N_PAIRS)
+        what = f"the same {column}" if isinstance(column, str) else "the same values"
+        sentences.append(f"Rows with {what}: {named}.")
+    return sentences

@@ -129,22 +129,6 @@ class Tail(Stored):
 
 
 @dataclass(frozen=True)
-class CellSurprise:
-    """What is surprising about the cells of one column.
-
-    Attributes
-    ----------
-    surprise : ndarray of shape (n,)
-        0 for missing cells, unless gaps are rare.
-    kind : ndarray of int of shape (n,)
-        The place of its kind in `KINDS`.
-    """
-
-    surprise: np.ndarray
-    kind: np.ndarray
-
-
-@dataclass(frozen=True)
 class NumberCells(Stored):
     """Numbers, or dates as days, against the two tails of their column.
 
@@ -210,7 +194,7 @@ class NumberCells(Stored):
         return np.maximum(values - late, np.minimum(values, self.upper.start))
 
     def judge(self, values, is_missing):
-        """Return the surprise of cells."""
+        """Return the surprise of cells, and its kind as a place in `KINDS`."""
         n = len(values)
         known = np.isfinite(values)
         surprise, kind = np.zeros(n), np.zeros(n, dtype=np.int8)
@@ -230,7 +214,7 @@ class NumberCells(Stored):
         surprise[is_unreadable] = self.unreadable
         kind[is_unreadable] = KIND["unreadable"]
         surprise[is_missing], kind[is_missing] = self.gap, KIND["missing"]
-        return CellSurprise(surprise, kind)
+        return surprise, kind
 
 
 @dataclass(frozen=True)
@@ -287,7 +271,7 @@ class LevelCells(Stored):
         )
 
     def judge(self, text, is_missing):
-        """Return the surprise of cells."""
+        """Return the surprise of cells, and its kind as a place in `KINDS`."""
         is_misspelt = on_unique(
             text, lambda levels: [self.meaning(v) is not None for v in levels], False
         ).astype(bool)
@@ -298,7 +282,7 @@ class LevelCells(Stored):
         surprise = np.where(np.isnan(seen), new, seen)
         kind = np.where(is_misspelt, KIND["misspelling"], KIND["rare"])
         surprise[is_missing], kind[is_missing] = self.gap, KIND["missing"]
-        return CellSurprise(surprise, kind)
+        return surprise, kind
 
     def codes_of(self, levels):
         """Return the numbers of levels; new ones come after all others."""

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skim._utils import Stored
-from skim.tables._cells import Tail
+from skim._utils import Stored, evenly_spaced
+from skim.tables._cells import MAX_GROUPING, Tail
 
 MAX_WITHIN = 0.7  # spread within groups, as a share of that of all rows, that tells
 MIN_ROWS = 5  # per group
+MAX_CELLS, MIN_SAMPLE = 2**21, 1_000  # that levels are compared on
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,10 @@ class Groups(Stored):
         parts = table.groupby(codes)
         every = range(codes.max(initial=-1) + 1)
         sizes = parts.count().reindex(every, fill_value=0).to_numpy()
-        low, centers, high, deviation = (
-            part.reindex(every).to_numpy()
-            for part in (*map(parts.quantile, (0.25, 0.5, 0.75)), parts.std(ddof=0))
+        deviation = parts.std(ddof=0).reindex(every).to_numpy()
+        quartiles = parts.quantile([0.25, 0.5, 0.75]).unstack().swaplevel(axis=1)
+        low, centers, high = (
+            quartiles[q].reindex(every).to_numpy() for q in (0.25, 0.5, 0.75)
         )
         whole = table.median().fillna(0.0).to_numpy()
         centers = np.where(sizes > 0, centers, whole)
@@ -99,32 +101,6 @@ class Context(Stored):
     lower: Tail
     upper: Tail
 
-    @classmethod
-    def of(cls, numbers, levels):
-        """Find the levels that tell most about numbers; None if none tells enough.
-
-        Parameters
-        ----------
-        numbers : ndarray of shape (n,)
-        levels : dict of str to ndarray of int of shape (n,)
-            Codes by column, -1 where missing.
-        """
-        found, least = None, np.inf
-        for name, codes in levels.items():
-            known = np.isfinite(numbers) & (codes >= 0)
-            x, own = numbers[known, None], codes[known]
-            if not len(own) or len(np.unique(own)) * MIN_ROWS > len(own):
-                continue
-            groups = Groups.of(x, own)
-            within = np.median(np.abs(x - groups.of_rows(own)[0]))
-            if within < min(least, MAX_WITHIN * np.median(np.abs(x - np.median(x)))):
-                alike = groups.adjust(x, own)[:, 0]
-                found, least = (
-                    cls(name, groups, Tail.of(-alike), Tail.of(alike)),
-                    within,
-                )
-        return found
-
     def surprise(self, numbers, codes):
         """Return the surprise of numbers beside others with the same level."""
         found = np.zeros(len(numbers))
@@ -138,3 +114,52 @@ class Context(Stored):
         """Return the range of usual numbers with a level."""
         ends = -self.lower.usual, self.upper.usual
         return [self.groups.restore(end, 0, code) for end in ends]
+
+
+def contexts(numbers, levels):
+    """Find the levels that tell most about each column of numbers, if they do.
+
+    Parameters
+    ----------
+    numbers : dict of str to ndarray of shape (n,)
+        By column, NaN where missing.
+    levels : dict of str to ndarray of int of shape (n,)
+        Codes by column, -1 where missing.
+
+    Returns
+    -------
+    found : dict of str to Context
+        By column of numbers.
+    """
+    if not numbers:
+        return {}
+    x = np.stack(list(numbers.values()), axis=1)
+    kept = evenly_spaced(len(x), max(MAX_CELLS // x.shape[1], MIN_SAMPLE))
+    x = np.where(np.isfinite(x[kept]), x[kept], np.nan)
+    least = MAX_WITHIN * _deviation(x)
+    best = {}
+    for level, codes in list(levels.items())[:MAX_GROUPING]:
+        own, known = codes[kept], codes[kept] >= 0
+        if len(np.unique(own[known])) * MIN_ROWS > known.sum():
+            continue
+        groups = Groups.of(x[known], own[known])
+        within = _deviation(x[known], groups.of_rows(own[known])[0])
+        for j in np.flatnonzero(within < least):
+            only = Groups(groups.center[:, [j]], groups.spread[:, [j]])
+            best[j] = level, only, only.adjust(x[known][:, [j]], own[known])[:, 0]
+            least[j] = within[j]
+    found = {}
+    for j, (level, groups, alike) in best.items():
+        alike = alike[np.isfinite(alike)]
+        tails = Tail.of(-alike), Tail.of(alike)
+        found[list(numbers)[j]] = Context(level, groups, *tails)
+    return found
+
+
+def _deviation(numbers, centers=None):
+    """Return the median distance from centers, or from the median, by column."""
+    import pandas as pd
+
+    table = pd.DataFrame(numbers)
+    centers = table.median() if centers is None else centers
+    return (table - centers).abs().median().fillna(0.0).to_numpy(copy=True)

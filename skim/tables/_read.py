@@ -142,10 +142,10 @@ def _read(source, notes, text, sheet=None):
         if source.kind == "text":
             return _named(CsvReader(source, notes, text).read())
         with source.open() as file:
-            stream = BufferReader(source.read()) if source.compression else file
             if source.kind == "feather":
+                stream = BufferReader(file.read()) if source.compression else file
                 return _named(feather.read_table(stream))
-            return _named(open_parquet(source, stream).read())
+            return _named(open_parquet(source, file).read())
 
 
 def _read_together(sources, notes, text):
@@ -188,10 +188,12 @@ def check_same_columns(file, names, first_file, wanted):
 
 def open_parquet(source, stream):
     """Return a Parquet file that is not too large to be read."""
-    from pyarrow import parquet
+    from pyarrow import BufferReader, parquet
 
     if source.kind != "parquet":
         raise ValueError(f"{source.name} is neither a CSV nor a Parquet file.")
+    if source.compression:
+        stream = BufferReader(stream.read())
     file = parquet.ParquetFile(stream)
     metadata = file.metadata
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from skim.tables._cells import (
     misordered,
 )
 from skim.tables._columns import is_missing, to_days, to_numbers
-from skim.tables._groups import Context, Groups
+from skim.tables._groups import Groups, contexts
 from skim.tables._neighbours import Neighbours
 from skim.tables._text import ISO_DATES, on_unique, to_text
 
@@ -122,26 +122,26 @@ class TableModel(Stored):
         By column.
     dates : list of str
         The columns among `numbers` that are dates.
+    by : str or None
+        The column of the groups.
+    n_rows : int
+        Of the training data.
+    is_clean : bool
+    marks : dict of str to frozenset of str
+        Text that many cells of a column of numbers have instead, such as "sold out".
+    groups : Groups or None
+    group_codes : dict of str to int
+        The groups by name.
     orders : list of (str, str, float)
         Date columns of which one comes before the other.
     rules : list of (str, str, ndarray, float)
         Columns of levels of which one determines the other.
     contexts : dict of str to Context
         What levels tell about columns of numbers.
-    marks : dict of str to frozenset of str
-        Text that many cells of a column of numbers have instead, such as "sold out".
-    groups : Groups or None
-    by : str or None
-        The column of the groups.
-    group_codes : dict of str to int
-        The groups by name.
     neighbours : Neighbours or None
         None while the model is being fitted.
-    n_rows : int
-        Of the training data.
     scales : tuple of Scale
         Of cells, neighbours and networks.
-    is_clean : bool
     """
 
     encoder: Any
@@ -149,17 +149,17 @@ class TableModel(Stored):
     numbers: dict
     levels: dict
     dates: list
-    orders: list
-    rules: list
-    contexts: dict
-    marks: dict
-    groups: Groups | None
     by: str | None
-    group_codes: dict
-    neighbours: Any
     n_rows: int
-    scales: tuple
     is_clean: bool
+    marks: dict = field(default_factory=dict)
+    groups: Groups | None = None
+    group_codes: dict = field(default_factory=dict)
+    orders: list = field(default_factory=list)
+    rules: list = field(default_factory=list)
+    contexts: dict = field(default_factory=dict)
+    neighbours: Any = None
+    scales: tuple = ()
 
     @property
     def usual(self):
@@ -237,37 +237,29 @@ class TableModel(Stored):
 
     def judge_cells(self, columns, codes):
         """Return what is surprising about the cells of rows."""
-        n, p = columns.numbers.shape
-        cells = np.empty((n, len(self.names)))
-        kinds = np.empty((n, len(self.names)), dtype=np.int8)
-        for j, model in enumerate(self.numbers.values()):
-            found = model.judge(columns.numbers[:, j], columns.missing[:, j])
-            cells[:, j], kinds[:, j] = found.surprise, found.kind
-        for k, model in enumerate(self.levels.values()):
-            j = p + k
-            found = model.judge(columns.texts[k], columns.missing[:, j])
-            cells[:, j], kinds[:, j] = found.surprise, found.kind
-        place = {name: j for j, name in enumerate(self.numbers)}
-        for first, second, surprise in self.orders:
-            is_wrong = (
-                columns.numbers[:, place[first]] > columns.numbers[:, place[second]]
-            )
-            worse = is_wrong & (cells[:, place[first]] < surprise)
-            cells[worse, place[first]] = surprise
-            kinds[worse, place[first]] = KIND["order"]
-        levels = list(self.levels)
-        for name, context in self.contexts.items():
-            j, own = place[name], codes[:, levels.index(context.level)]
-            surprise = context.surprise(columns.numbers[:, j], own)
+        own = [*columns.numbers.T, *columns.texts]
+        cells = np.empty((len(codes), len(own)))
+        kinds = np.empty((len(codes), len(own)), dtype=np.int8)
+        for j, model in enumerate([*self.numbers.values(), *self.levels.values()]):
+            cells[:, j], kinds[:, j] = model.judge(own[j], columns.missing[:, j])
+
+        def add(name, surprise, kind):
+            j = self.names.index(name)
             worse = surprise > cells[:, j]
-            cells[worse, j], kinds[worse, j] = surprise[worse], KIND["context"]
+            cells[worse, j], kinds[worse, j] = surprise[worse], KIND[kind]
+
+        numbers = dict(zip(self.numbers, columns.numbers.T, strict=True))
+        codes_of = dict(zip(self.levels, codes.T, strict=True))
+        for first, second, surprise in self.orders:
+            add(first, surprise * (numbers[first] > numbers[second]), "order")
+        for name, context in self.contexts.items():
+            surprise = context.surprise(numbers[name], codes_of[context.level])
+            add(name, surprise, "context")
         for first, second, usual, surprise in self.rules:
-            a, b = codes[:, levels.index(first)], codes[:, levels.index(second)]
+            a, b = codes_of[first], codes_of[second]
             expected = np.r_[usual, -1, -1][np.where(a < len(usual), a, -1)]
-            j = p + levels.index(second)
             is_wrong = (expected >= 0) & (b >= 0) & (b != expected)
-            worse = is_wrong & (cells[:, j] < surprise)
-            cells[worse, j], kinds[worse, j] = surprise, KIND["conflict"]
+            add(second, surprise * is_wrong, "conflict")
         return Judged(cells, kinds)
 
     def excess(self, judged):
@@ -334,48 +326,37 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     dates = [name for name, how in treated.items() if how == "date"]
     numeric = [name for name, how in treated.items() if how in ("number", "date")]
     levels = [name for name, how in treated.items() if how == "frequency"]
-    model = TableModel(
-        encoder, detector, dict.fromkeys(numeric), dict.fromkeys(levels), dates,
-        [], [], {}, {}, None, by, {}, None, len(frame), (), is_clean,
-    )  # fmt: skip
+    by_name = dict.fromkeys(numeric), dict.fromkeys(levels)
+    model = TableModel(encoder, detector, *by_name, dates, by, len(frame), is_clean)
     if by is not None:
         names = to_text(frame[by]).fillna("").unique().tolist()
-        codes = {name: code for code, name in enumerate(names)}
-        plain = model.columns(frame).numbers
-        model = replace(model, group_codes=codes)
-        model = replace(model, groups=Groups.of(plain, model.groups_of(frame)))
+        ungrouped = model.columns(frame).numbers
+        model = replace(model, group_codes={name: k for k, name in enumerate(names)})
+        model = replace(model, groups=Groups.of(ungrouped, model.groups_of(frame)))
     columns = model.columns(frame)
     model = replace(model, marks=frequent_text(frame, columns, numeric))
-    columns = replace(columns, missing=model.missing(frame))
+    missing = model.missing(frame)
+    columns = replace(columns, missing=missing)
     detector.fit(columns.features)
-    numbers = {
-        name: NumberCells.of(
-            columns.numbers[:, j], columns.missing[:, j], name in dates
-        )
-        for j, name in enumerate(numeric)
+    numbers = dict(zip(numeric, columns.numbers.T, strict=True))
+    cells = {
+        name: NumberCells.of(own, missing[:, j], name in dates)
+        for j, (name, own) in enumerate(numbers.items())
     }
     texts = {
-        name: LevelCells.of(text, columns.missing[:, len(numeric) + k])
+        name: LevelCells.of(text, missing[:, len(numeric) + k])
         for k, (name, text) in enumerate(zip(levels, columns.texts, strict=True))
     }
-    days = {name: columns.numbers[:, numeric.index(name)] for name in dates}
-    n = len(frame)
+    model = replace(model, numbers=cells, levels=texts)
+    codes = model.codes(columns.texts, len(frame))
+    codes_of = dict(zip(levels, codes.T, strict=True))
+    days = {name: numbers.pop(name) for name in dates}
     model = replace(
         model,
-        numbers=numbers,
-        levels=texts,
         orders=misordered(days),
-    )
-    codes = model.codes(columns.texts, n)
-    neighbours = Neighbours.of(model.eased(columns.numbers), codes, is_clean)
-    by_level = dict(zip(levels, codes.T, strict=True))
-    contexts = {
-        name: context
-        for name, own in zip(numeric, columns.numbers.T, strict=True)
-        if name not in dates and (context := Context.of(own, by_level)) is not None
-    }
-    model = replace(
-        model, neighbours=neighbours, rules=dependencies(by_level), contexts=contexts
+        rules=dependencies(codes_of),
+        contexts=contexts(numbers, codes_of),
+        neighbours=Neighbours.of(model.eased(columns.numbers), codes, is_clean),
     )
     losses = -detector.training_scores_
     if getattr(detector, "training_rows_", None) is not None:

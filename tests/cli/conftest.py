@@ -49,8 +49,8 @@ def quick():
     """Make the fits of commands short."""
     new_model = _work.new_model
 
-    def quick_model(*options, has_labels=False):
-        model = new_model(*options, has_labels=has_labels)
+    def quick_model(contamination=None, seed=0, has_labels=False, **columns):
+        model = new_model(contamination, seed, has_labels, **columns)
         table = model.detector if has_labels else model
         table.set_params(detector=quick_detector())
         return model

@@ -40,12 +40,6 @@ def test_wide_tables_are_reduced_and_others_are_not(fitted):
     assert type(whole.model_.scaler) is InputScaler
 
 
-def test_the_number_of_components_can_be_chosen_for_any_table():
-    network = VAEConfig(n_components=5)
-    detector = ALTBIDetector(network=network, **QUICK).fit(X[:, :30])
-    assert detector.model_.scaler.components_.shape == (5, 30)
-
-
 def test_what_lies_outside_the_components_counts(fitted):
     rng = np.random.default_rng(2)
     components = fitted.model_.scaler.components_
@@ -119,16 +113,15 @@ def test_contributions_add_up_and_name_the_columns(fitted):
     np.testing.assert_allclose(relative[odd], 0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("constant", [0.0, 3.0])
-def test_constant_and_empty_columns_do_no_harm(constant):
+def test_constant_and_empty_columns_do_no_harm():
     spoilt = X.copy()
-    spoilt[:, 4] = constant
+    spoilt[:, 4] = 3.0
     spoilt[:, 9] = np.nan
     with pytest.warns(UserWarning, match="without any value"):
         detector = ALTBIDetector(**QUICK).fit(spoilt)
     assert np.isfinite(detector.training_scores_).all()
     usual = detector.score_samples(spoilt)
-    for value in (constant + 5 * max(constant, 1), 1e9):
+    for value in (18.0, 1e9):
         new = spoilt.copy()
         new[0, 4] = value
         assert detector.score_samples(new)[0] < usual.min()

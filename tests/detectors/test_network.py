@@ -11,7 +11,6 @@ from sklearn.metrics import roc_auc_score
 from torch import nn
 
 from skim import NetworkDetector
-from skim._detectors import _base
 from skim.model_selection import EpochSearchCV
 from skim.networks import Flow
 from skim.schedules import ALTBISchedule
@@ -42,14 +41,11 @@ class Own(nn.Module):
         return self.scale * (x - self.layers(x)).square().sum(1)
 
 
-NETWORKS = ["flow", "autoencoder", "vae", Own]
-
-
 def fitted(network, X, **params):
     return NetworkDetector(network, **(QUICK | params)).fit(X)
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("network", ["flow", "autoencoder", Own])
 def test_every_network_finds_the_outliers(network, table, is_outlier):
     gappy = np.where(np.random.default_rng(0).random((300, 6)) < 0.2, np.nan, table)
     for X, least in ((table, 0.9), (gappy, 0.85)):
@@ -85,10 +81,8 @@ def test_members_start_from_the_modules_own_initialisation(table):
             super().__init__(n_features)
             nn.init.constant_(self.layers[0].weight, 0.25)
 
-    with pytest.warns(UserWarning, match="pickle cannot store"):
-        detector = fitted(
-            Constant, table, epochs=1, schedule=ALTBISchedule(learning_rate=1e-9)
-        )
+    still = ALTBISchedule(learning_rate=1e-9)
+    detector = fitted(Constant, table, epochs=1, schedule=still)
     first = detector.model_.snapshots.weights[0, :, : 4 * 6]
     np.testing.assert_allclose(first, 0.25, atol=1e-6)
     others = detector.model_.snapshots.weights[0, :, 4 * 6 :]
@@ -123,9 +117,8 @@ def test_gradients_sum_to_the_difference_from_an_ordinary_row(table):
     np.testing.assert_allclose(total, expected, rtol=0.02, atol=0.02)
 
 
-@pytest.mark.parametrize("network", [Own, partial(Own, n_hidden=3)])
-def test_a_detector_with_a_callable_is_pickled_and_cloned(network, table):
-    detector = fitted(network, table)
+def test_a_detector_with_a_callable_is_pickled_and_cloned(table):
+    detector = fitted(partial(Own, n_hidden=3), table)
     copy = pickle.loads(pickle.dumps(detector))
     assert np.array_equal(copy.score_samples(table), detector.training_scores_)
     assert np.array_equal(
@@ -133,70 +126,19 @@ def test_a_detector_with_a_callable_is_pickled_and_cloned(network, table):
     )
 
 
-class Wrong(Own):
-    """Returns what `how` says."""
-
-    def __init__(self, n_features, how):
-        super().__init__(n_features)
-        self.how = how
-
+class Mean(Own):
     def forward(self, x):
-        losses = super().forward(x)
-        if self.how == "shape":
-            return losses.mean()
-        if self.how == "nan":
-            return losses.sub(losses).log().mul(0.0)
-        if self.how == "no gradient":
-            return losses.detach()
-        if self.how == "steep":
-            return losses + (x.sum(1) * self.layers[0].bias.mul(0.0).sum()).abs().sqrt()
-        if self.how == "random":
-            return losses + torch.rand_like(losses)
-        if self.how == "batch":
-            return losses - losses.mean()
-        return losses if losses.sum() > 0 else -losses  # "branch"
-
-
-class WrongTerms(Own):
-    def feature_losses(self, x):
-        return self.forward(x)
-
-
-def frozen(n_features):
-    return Own(n_features).requires_grad_(False)
-
-
-def no_module(n_features):
-    return n_features
+        return super().forward(x).mean()
 
 
 @pytest.mark.parametrize(
-    ("network", "message"),
+    ("network", "error", "message"),
     [
-        (partial(Wrong, how="shape"), r"one number per row, .* returned \(\)"),
-        (partial(Wrong, how="nan"), "NaN or infinity"),
-        (partial(Wrong, how="no gradient"), "no gradient"),
-        (partial(Wrong, how="steep"), "gradient of the network's losses is not finite"),
-        (partial(Wrong, how="random"), "not deterministic in evaluation mode"),
-        (partial(Wrong, how="batch"), "depends on the other rows"),
-        (partial(Wrong, how="branch"), "cannot be stacked"),
-        (WrongTerms, "`feature_losses` must return one number per cell"),
-        (frozen, "no parameters to train"),
+        (Mean, ValueError, "must return one loss per row"),
+        (Own(6), TypeError, "a callable that makes a torch.nn.Module"),
+        (abs, TypeError, "a callable that makes a torch.nn.Module"),
     ],
 )
-def test_a_module_that_cannot_be_used_is_refused_before_training(
-    network, message, table, monkeypatch
-):
-    monkeypatch.setattr(_base, "train", None)
-    with pytest.raises(ValueError, match=message) as caught:
-        fitted(network, table)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("network", "message"),
-    [(no_module, "returned int; it must return a torch.nn.Module"), (Own(6), "class")],
-)
-def test_what_makes_no_module_is_refused(network, message, table):
-    with pytest.raises(TypeError, match=message):
+def test_what_is_no_network_is_refused(network, error, message, table):
+    with pytest.raises(error, match=message):
         fitted(network, table)

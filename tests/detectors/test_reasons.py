@@ -37,22 +37,16 @@ def test_reasons_tell_what_explain_and_the_data_tell(quick, table):
     detector = quick(scaling="minmax").fit(table)
     reasons = detector.reasons(table, n_reasons=None)
     assert len(reasons) == table.size
-    column = reasons["feature"].str[1:].astype(int)
-    assert_array_equal(reasons["value"], table[reasons["row"], column])
-    assert_array_equal(
-        reasons["contribution"],
-        detector.explain(table, relative=True)[reasons["row"], column],
-    )
-    assert (np.sort(column.to_numpy().reshape(300, 6)) == np.arange(6)).all()
-    inside = reasons[~reasons["is_outside"]]
+    cells = reasons["row"], reasons["feature"].str[1:].astype(int)
+    assert_array_equal(reasons["value"], table[cells])
+    explained = detector.explain(table, relative=True)
+    assert_array_equal(reasons["contribution"], explained[cells])
+    assert (np.sort(cells[1].to_numpy().reshape(300, 6)) == np.arange(6)).all()
+    value, low, high = (reasons[name] for name in ("value", "low", "high"))
+    is_outside = reasons["is_outside"]
     margin = 1e-3 * np.ptp(table, axis=0).max()
-    assert (inside["value"] >= inside["low"] - margin).all()
-    assert (inside["value"] <= inside["high"] + margin).all()
-    outside = reasons[reasons["is_outside"]]
-    is_beyond = (outside["value"] < outside["low"]) | (
-        outside["value"] > outside["high"]
-    )
-    assert is_beyond.all()
+    assert value.between(low - margin, high + margin)[~is_outside].all()
+    assert not value.between(low, high)[is_outside].any()
 
 
 def test_contributions_of_a_vae_sum_to_the_loss_up_to_the_latent_term(related):

@@ -8,10 +8,11 @@ X = np.random.default_rng(0).normal(size=(40, 3)) * [1, 10, 0.1] + [0, 5, -3]
 NEW = X * 1.5
 
 
-def test_minmax_equals_scikit_learns():
+def test_minmax_equals_scikit_learns_and_knows_no_far_cells():
     expected = MinMaxScaler().fit(X).transform(NEW)
-    found = InputScaler("minmax").fit(X).transform(NEW)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    scaler = InputScaler("minmax", far_loss=1.0).fit(X)
+    np.testing.assert_allclose(scaler.transform(NEW), expected, rtol=1e-5)
+    assert scaler.scale(1e6 * X).far is None
 
 
 @pytest.mark.parametrize("centred", [False, True])

@@ -13,23 +13,15 @@ from skim._nets import (
 from skim._nets._run import RowStream
 from tests.nets.test_vae import delete_cells, with_batch_means
 
-ACTIVATIONS = {
-    "tanh": torch.tanh,
-    "relu": torch.relu,
-    "sigmoid": torch.sigmoid,
-    "identity": lambda x: x,
-}
-
 
 def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
 @pytest.mark.parametrize(("train_decoder", "gaps"), [(True, True), (False, False)])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_autoencoder_equals_automatic_differentiation(activation, train_decoder, gaps):
+def test_autoencoder_equals_automatic_differentiation(train_decoder, gaps):
     fill = np.linspace(0.2, 0.8, 4, dtype=np.float32)
-    shape = AutoencoderShape(4, 5, activation, train_decoder, fill)
+    shape = AutoencoderShape(4, 5, train_decoder, fill)
     weights = shape.weights.draw(3, generator())
     given = torch.randn(3, 4, 11, generator=generator())
     if gaps:
@@ -39,7 +31,7 @@ def test_autoencoder_equals_automatic_differentiation(activation, train_decoder,
     row_weights = torch.rand(3, 11, generator=generator())
     leaf = weights.clone().requires_grad_()
     w = shape.weights.views(leaf)
-    hidden = ACTIVATIONS[activation](w["encode"] @ x)
+    hidden = torch.tanh(w["encode"] @ x)
     squares = (x - w["decode"] @ hidden).square().unsqueeze(2)
     expected = with_batch_means(squares, missing.unsqueeze(2)).sum((1, 2))
     (expected * row_weights).sum().backward()

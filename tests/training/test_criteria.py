@@ -8,9 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from skim.metrics import gradient_cohesion, loss_entropy
 
-losses_of_rows = hnp.arrays(
-    np.float64, st.integers(2, 50), elements=st.floats(-1e6, 1e6, allow_nan=False)
-)
+losses_of_rows = hnp.arrays(np.float64, st.integers(2, 50), elements=st.floats(0, 1e6))
 
 
 def test_entropy_by_hand():
@@ -25,15 +23,11 @@ def test_entropy_by_hand():
     )
 
 
-@given(losses_of_rows)
-def test_entropy_lies_between_zero_and_the_log_of_the_number_of_rows(losses):
+@given(losses_of_rows, st.floats(1e-3, 1e3))
+def test_entropy_is_bounded_and_ignores_the_scale(losses, factor):
     entropy = loss_entropy(losses)
+    assert loss_entropy(factor * losses) == pytest.approx(entropy)
     assert -1e-9 <= entropy <= np.log(len(losses)) + 1e-9
-
-
-@given(losses_of_rows.map(np.abs), st.floats(1e-3, 1e3))
-def test_entropy_ignores_the_scale(losses, factor):
-    assert loss_entropy(factor * losses) == pytest.approx(loss_entropy(losses))
 
 
 def test_cohesion_by_hand():
@@ -49,9 +43,6 @@ def test_cohesion_by_hand():
     products = gradients @ gradients.T
     assert gradient_cohesion(products) == pytest.approx(2.0)
     np.testing.assert_allclose(gradient_cohesion([products, products]), [2.0, 2.0])
-
-
-def test_cohesion_of_zero_gradients_is_zero():
     assert gradient_cohesion(np.zeros((6, 6))) == 0.0
 
 
@@ -59,9 +50,3 @@ def test_cohesion_of_zero_gradients_is_zero():
 def test_cohesion_refuses_what_is_not_a_matrix_of_products(products):
     with pytest.raises(ValueError, match="square matrices"):
         gradient_cohesion(products)
-
-
-@pytest.mark.parametrize("measure", [loss_entropy, gradient_cohesion])
-def test_missing_values_are_refused(measure):
-    with pytest.raises(ValueError, match="two finite values per row"):
-        measure([[np.nan, 1.0], [1.0, 1.0]])

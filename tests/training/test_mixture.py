@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.mixture import GaussianMixture
 
-from skim.metrics import fit_two_gaussians, separation, split_point
+from skim._training._mixture import fit_two_gaussians, split_point
+from skim.metrics import separation
 
 finite = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
 
@@ -37,21 +38,10 @@ def test_rows_of_a_batch_are_fitted_as_if_alone(two_groups):
             np.testing.assert_allclose(ours[i], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("shift", "scale"), [(1e8, 1.0), (0.0, 1e-5), (-3.0, 1e100)])
-def test_mixture_moves_and_stretches_with_the_values(two_groups, shift, scale):
-    expected = fit_two_gaussians(two_groups)
-    found = fit_two_gaussians(shift + scale * two_groups)
-    np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-4)
-    np.testing.assert_allclose(
-        (found.means - shift) / scale, expected.means, rtol=1e-4, atol=1e-7
-    )
-
-
-@pytest.mark.parametrize("function", [fit_two_gaussians, separation, split_point])
-def test_values_that_cannot_be_split_are_refused(function):
-    for values in ([], [1.0], [1.0, np.nan], [1.0, np.inf], 3.0):
-        with pytest.raises(ValueError, match="at least two finite values"):
-            function(values)
+@pytest.mark.parametrize("values", [[1.0], [1.0, np.nan], 3.0])
+def test_values_that_cannot_be_split_are_refused(values):
+    with pytest.raises(ValueError, match="at least two finite values"):
+        separation(values)
 
 
 def test_separation_is_the_published_formula(two_groups):
@@ -63,7 +53,7 @@ def test_separation_is_the_published_formula(two_groups):
 
 
 @given(arrays(float, st.integers(2, 40), elements=finite))
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 def test_separation_is_finite_and_blind_to_scale_and_order(losses):
     value = separation(losses)
     assert np.isfinite(value)
@@ -77,8 +67,6 @@ def test_extreme_input():
     assert split_point(np.full(5, 3.0)) == np.inf
     assert np.isfinite(separation([-1.7e308, 0.0, 1.7e308]))
     assert np.isfinite(split_point([-1.7e308, -1.7e308, -1.7e308, 1.7e308]))
-    with pytest.raises(ValueError, match="one row"):
-        split_point(np.ones((2, 3)))
 
 
 def test_split_point_lies_between_the_groups(two_groups):
@@ -87,23 +75,14 @@ def test_split_point_lies_between_the_groups(two_groups):
     assert 0.3 < split_point(many) < 0.7
 
 
-@pytest.mark.parametrize("shape", ["normal", "lognormal", "uniform", "standard_t"])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_split_point_never_calls_the_bulk_outlying(shape, sign):
-    rng = np.random.default_rng(0)
-    draw = getattr(rng, shape)
-    for _ in range(20):
-        losses = sign * (draw(3, size=500) if shape == "standard_t" else draw(size=500))
-        assert (losses > split_point(losses)).mean() < 0.5
+@pytest.mark.parametrize("shape", ["normal", "lognormal", "uniform"])
+def test_split_point_never_calls_the_bulk_outlying(shape):
+    losses = getattr(np.random.default_rng(0), shape)(size=(20, 500))
+    for own in (*losses, *-losses):
+        assert (own > split_point(own)).mean() < 0.5
 
 
 def test_split_point_finds_outliers_above_a_heavy_upper_group():
     rng = np.random.default_rng(0)
     losses = np.r_[np.zeros(90), rng.normal(5, 0.3, 210), np.full(3, 9.0)]
     assert 6 < split_point(losses) < 9
-
-
-@given(arrays(float, st.integers(2, 40), elements=finite))
-@settings(max_examples=200, deadline=None)
-def test_split_point_leaves_the_lowest_loss_below(losses):
-    assert losses.min() <= split_point(losses)

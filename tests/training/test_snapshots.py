@@ -20,7 +20,7 @@ def assert_same_model(found, expected):
     assert found.history.keys() == expected.history.keys()
     for name, column in expected.history.items():
         np.testing.assert_array_equal(found.history[name], column)
-    np.testing.assert_equal(found.ranges, expected.ranges)
+    np.testing.assert_equal(found.snapshots.ranges, expected.snapshots.ranges)
     np.testing.assert_equal(found.typical, expected.typical)
 
 
@@ -53,7 +53,7 @@ def test_earlier_models_have_normalized_losses_several_codes_and_gaps(table):
     detector = ALTBIDetector.paper(
         epochs=6, network=network, random_state=0, store_snapshots=True
     ).fit(gappy)
-    assert detector.model_.ranges.shape == (1, 2, 1)
+    assert detector.model_.snapshots.ranges.shape == (1, 2, 1)
     assert_every_entry_equals_a_shorter_run(detector, gappy)
 
 

@@ -81,7 +81,6 @@ def test_a_run_too_short_for_the_criterion_counts_to_its_end(table, epochs):
     [
         (20, {}, 10),  # five passes an epoch
         (20, {"updates_per_epoch": 50}, 4),  # not before losses are truncated
-        (20, {"truncate_after": 40}, 41),
         (20, {"min_epochs": 13}, 13),
         (256, {"max_batch_size": 128}, 20),  # two and a half an epoch
         (100_000, {}, 25),

@@ -1,9 +1,14 @@
-"""A normalizing flow."""
+"""A normalizing flow and a plain deep autoencoder."""
 
 import math
 
 import torch
 from torch import nn
+
+from skim._utils import hidden_and_latent_widths
+
+MAX_WIDTH = 128
+PRECISION = 400.0  # of a standard deviation of 0.05
 
 
 class Flow(nn.Module):
@@ -26,10 +31,6 @@ class Flow(nn.Module):
     n_hidden : int, default=32
         Width of the couplings' hidden layers.
 
-    max_log_scale : float, default=1.0
-        Largest logarithm of the factor by which a coupling scales a feature. It limits
-        the density of features with few distinct values, which has no bound.
-
     Examples
     --------
     >>> import torch
@@ -38,15 +39,14 @@ class Flow(nn.Module):
     torch.Size([5])
     """
 
-    def __init__(self, n_features, n_couplings=4, n_hidden=32, max_log_scale=1.0):
+    def __init__(self, n_features, n_couplings=4, n_hidden=32):
         super().__init__()
-        self.max_log_scale = max_log_scale
         masks = []
         for _ in range(-(-n_couplings // 2)):
             mask = torch.randperm(n_features) < n_features // 2
             masks += [mask, ~mask]
         self.couplings = nn.ModuleList(
-            Coupling(mask, n_hidden, max_log_scale) for mask in masks[:n_couplings]
+            Coupling(mask, n_hidden) for mask in masks[:n_couplings]
         )
 
     def forward(self, x):
@@ -64,15 +64,18 @@ class Flow(nn.Module):
 
 
 class Coupling(nn.Module):
-    """Scales and shifts some features, by amounts that the others determine."""
+    """Scales and shifts some features, by amounts that the others determine.
+
+    The factors are between 1/e and e. This limits the density of features with few
+    distinct values, which has no bound.
+    """
 
     given: torch.Tensor
 
-    def __init__(self, mask, n_hidden, max_log_scale):
+    def __init__(self, mask, n_hidden):
         super().__init__()
         self.register_buffer("given", mask.float())
         n_features = len(mask)
-        self.max_log_scale = max_log_scale
         self.net = nn.Sequential(
             nn.Linear(n_features, n_hidden),
             nn.LeakyReLU(),
@@ -83,5 +86,50 @@ class Coupling(nn.Module):
         """Return the transformed rows, and the logarithms of their scales."""
         shift, log_scale = self.net(x * self.given).chunk(2, 1)
         free = 1 - self.given
-        log_scale = self.max_log_scale * torch.tanh(log_scale) * free
+        log_scale = torch.tanh(log_scale) * free
         return x * log_scale.exp() + shift * free, log_scale
+
+
+class Autoencoder(nn.Module):
+    """Plain deep autoencoder.
+
+    The loss of a row is its squared reconstruction error, on the scale of a normal
+    distribution with a standard deviation of 0.05.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features, scaled to [0, 1].
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skim.networks import Autoencoder
+    >>> Autoencoder(3)(torch.rand(5, 3)).shape
+    torch.Size([5])
+    """
+
+    def __init__(self, n_features):
+        super().__init__()
+        wide, narrow, latent = hidden_and_latent_widths(n_features, MAX_WIDTH)
+        self.layers = nn.Sequential(
+            nn.Linear(n_features, wide),
+            nn.LeakyReLU(),
+            nn.Linear(wide, narrow),
+            nn.LeakyReLU(),
+            nn.Linear(narrow, latent),
+            nn.Linear(latent, narrow),
+            nn.LeakyReLU(),
+            nn.Linear(narrow, wide),
+            nn.LeakyReLU(),
+            nn.Linear(wide, n_features),
+            nn.Sigmoid(),
+        )
+
+    def forward(self, x):
+        """Return the loss of each row, of shape (n_rows,)."""
+        return self.feature_losses(x).sum(1)
+
+    def feature_losses(self, x):
+        """Return what each cell adds to the loss, of shape (n_rows, n_features)."""
+        return 0.5 * PRECISION * (x - self.layers(x)).square()
