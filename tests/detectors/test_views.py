@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from skim import ALTBIDetector, ODIMDetector
-from skim.metrics import get_scorer
-from skim.model_selection import EpochSearchCV
 from skim.networks import VAEConfig
 
 
@@ -103,20 +100,3 @@ def test_clean_data_is_said_before_training(clean):
 def test_what_cannot_be_combined_is_refused(clean, detector, message):
     with pytest.raises(ValueError, match=message):
         detector.fit(clean[:50])
-
-
-@pytest.mark.parametrize(
-    "params", [{"network": "two_views"}, {"contamination": 0.0}], ids=["views", "clean"]
-)
-def test_a_search_over_epochs_equals_a_grid_search(table, is_outlier, params):
-    scoring = "neg_loss_entropy"
-    detector = ALTBIDetector(n_estimators=2, random_state=0, **params)
-    grid = {"epochs": [2, 5]}
-    cv = StratifiedKFold(2)
-    ours = EpochSearchCV(detector, grid, scoring=scoring, cv=cv)
-    theirs = GridSearchCV(detector, grid, scoring=get_scorer(scoring), cv=cv)
-    name = "mean_test_score"
-    np.testing.assert_array_equal(
-        ours.fit(table, is_outlier).cv_results_[name],
-        theirs.fit(table, is_outlier).cv_results_[name],
-    )
