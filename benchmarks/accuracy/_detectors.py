@@ -56,7 +56,7 @@ FOREST = _detector(REFERENCE, "sklearn.ensemble:IsolationForest", n_estimators=2
 TABLE = DETECTORS["TableDetector"]
 KNN = _detector("kNN", f"{__name__}:StandardisedKNN")
 PARTS = {
-    "contaminated": (ALTBI, TABLE, FOREST, KNN, DETECTORS["ECOD"], DETECTORS["MCD"]),
+    "contaminated": (ALTBI, TABLE, FOREST, KNN, DETECTORS["ECOD"]),
     "clean": (
         ALTBI,
         _detector(
