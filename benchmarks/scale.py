@@ -117,7 +117,7 @@ def parquet_files(folder, n_rows, n_columns, part_rows):
 
     def write_scores():
         scores = model.score_samples(parts)
-        table = scores.to_frame()
+        table = scores.to_frame("score")
         table["label"] = 1 - 2 * (scores < model.estimator_.offset_).astype("int8")
         table.to_parquet(output)
 
@@ -162,7 +162,11 @@ def accuracy(name, n_rows, seed):
         (f"{name}: whole table", "AUROC", roc_auc_score(y, -scores)),
         (f"{name}: sample", "AUROC", roc_auc_score(y, -lazy)),
         (f"{name}: flagged by the whole", "share", np.mean(scores < whole.offset_)),
-        (f"{name}: flagged by the sample", "share", np.mean(lazy < model.offset_)),
+        (
+            f"{name}: flagged by the sample",
+            "share",
+            np.mean(lazy < model.estimator_.offset_),
+        ),
     ]
 
 

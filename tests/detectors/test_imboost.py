@@ -22,7 +22,7 @@ from skim import (
 )
 from skim._detectors import _base, _imboost
 from skim._model._reasons import deciding_labels
-from skim.metrics import fit_two_gaussians
+from skim._training._mixture import fit_two_gaussians
 from skim.networks import VAEConfig
 from skim.schedules import ALTBISchedule
 
