@@ -77,9 +77,9 @@ ALTBI_PARAMETERS = """schedule : "altbi" or ALTBISchedule, default="altbi"
     settings such as the learning rate and the truncation.
 
 stopping : {"entropy", "separation", "cohesion"} or None, default="entropy"
-    Early-stopping criterion. The best epoch is the one at which the losses of a
-    sample of rows are best by this criterion of :mod:`skim.metrics`; None means
-    the last epoch."""
+    Early-stopping criterion. The best epoch is the one at which a sample of rows
+    is best by this criterion; None means the last epoch. See
+    :doc:`the page on when to stop </choosing_epochs>`."""
 
 ALTBI_ATTRIBUTES = """best_epoch_ : int
     The best epoch, or the last one without early stopping; the latest of

@@ -38,9 +38,9 @@ class IMAutoencoderDetector(BaseDetector):
         settings such as the learning rate and the batch size.
 
     stopping : {"separation", "entropy", "cohesion"} or None, default="separation"
-        Early-stopping criterion. Each member is kept at the epoch where the losses of a
-        sample of rows are best by this criterion of :mod:`skim.metrics`; None means
-        the last epoch.
+        Early-stopping criterion. Each member is kept at the epoch at which a sample of
+        rows is best by this criterion; None means the last epoch. See
+        :doc:`the page on when to stop </choosing_epochs>`.
 
     <parameters>
 

@@ -35,9 +35,10 @@ class ODIMDetector(BaseDetector):
         learning rate, the batch size and the patience.
 
     stopping : {"separation", "entropy", "cohesion"} or None, default="separation"
-        Early-stopping criterion. Each member is kept at the check where its losses are
-        best by this criterion of :mod:`skim.metrics`: those of the latest batch for
-        "separation", and of a sample of rows otherwise. None means the last check.
+        Early-stopping criterion. Each member is kept at the check that is best by this
+        criterion, on the latest batch for "separation", and on a sample of rows
+        otherwise. None means the last check. See
+        :doc:`the page on when to stop </choosing_epochs>`.
 
     <parameters>
 

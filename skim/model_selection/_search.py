@@ -27,8 +27,9 @@ class EpochSearchCV(GridSearchCV):
 
     Parameters
     ----------
-    estimator : ALTBIDetector, ODIMDetector, IMAutoencoderDetector or Pipeline
-        A detector of this package, or a Pipeline that ends with one.
+    estimator : detector or Pipeline
+        A detector that trains for a number of epochs, such as
+        :class:`~skim.ALTBIDetector`, or a Pipeline that ends with one.
 
     param_grid : dict or list of dict
         Parameters and the values to try, as in GridSearchCV. The number of epochs is
