@@ -140,11 +140,13 @@ def contexts(numbers, levels):
     best = {}
     for level, codes in list(levels.items())[:MAX_GROUPING]:
         own, known = codes[kept], codes[kept] >= 0
-        if len(np.unique(own[known])) * MIN_ROWS > known.sum():
+        n_needed = len(np.unique(own[known])) * MIN_ROWS
+        if n_needed > known.sum():
             continue
         groups = Groups.of(x[known], own[known])
         within = _deviation(x[known], groups.of_rows(own[known])[0])
-        for j in np.flatnonzero(within < least):
+        is_enough = np.isfinite(x[known]).sum(axis=0) >= max(n_needed, 1)
+        for j in np.flatnonzero((within < least) & is_enough):
             only = Groups(groups.center[:, [j]], groups.spread[:, [j]])
             best[j] = level, only, only.adjust(x[known][:, [j]], own[known])[:, 0]
             least[j] = within[j]
@@ -162,4 +164,4 @@ def _deviation(numbers, centers=None):
 
     table = pd.DataFrame(numbers)
     centers = table.median() if centers is None else centers
-    return (table - centers).abs().median().fillna(0.0).to_numpy(copy=True)
+    return (table - centers).abs().median().to_numpy(copy=True)  # NaN: all gaps

@@ -456,6 +456,16 @@ def test_a_new_row_that_equals_a_clean_one_is_ordinary():
     assert (detector.predict(X) == 1).all()
 
 
+def test_numbers_that_are_never_known_with_a_level_have_no_context():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80)})
+    table["level"] = rng.choice(["x", "y"], 80)
+    table.loc[:39, "level"] = None
+    table.loc[40:, "b"] = np.nan
+    detector = TableDetector(QUICK, random_state=0).fit(table)
+    assert np.isfinite(detector.score_samples(table)).all()
+
+
 def test_a_new_value_of_a_constant_column_is_strange():
     rng = np.random.default_rng(0)
     clean = pd.DataFrame({"a": rng.normal(size=300).round(2), "b": 1, "c": "x"})
