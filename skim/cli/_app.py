@@ -113,6 +113,9 @@ def detect(
         typer.Option(help="Learn from the labels in this file; see `skim review`."),
     ] = None,
     contamination: options.Contamination = None,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="The same as --contamination 0.")
+    ] = False,
     by: options.By = None,
     drop: options.Drop = None,
     categorical: options.Categorical = None,
@@ -132,6 +135,9 @@ def detect(
     `probability` (above one half for outliers), `outlier` (1 or 0) and `reasons`.
     Rows keep their order.
     """
+    if clean and contamination:
+        raise typer.BadParameter("--clean means --contamination 0; give one of them.")
+    contamination = 0.0 if clean else contamination
     reading, dates = options.reading(read)
     files = {"save": save, "report": report}
     others = {"labels": labels, "report": report}

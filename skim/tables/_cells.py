@@ -353,7 +353,12 @@ def _meaning(level, frequent):
     of the other with a letter or two changed, left out, added or swapped, though
     not the first one: Austin and Tustin are two places.
     """
-    from rapidfuzz.distance import OSA
+    try:
+        from rapidfuzz.distance import OSA
+    except ImportError as error:
+        raise ImportError(
+            "TableDetector needs rapidfuzz: pip install 'skim-od[report]'"
+        ) from error
 
     words = _words(level)
     for other in frequent:

@@ -104,7 +104,8 @@ class Context(Stored):
     def surprise(self, numbers, codes):
         """Return the surprise of numbers beside others with the same level."""
         found = np.zeros(len(numbers))
-        known = np.isfinite(numbers) & (codes >= 0)
+        is_old = (codes >= 0) & (codes < len(self.groups.center) - 1)
+        known = np.isfinite(numbers) & is_old
         alike = self.groups.adjust(numbers[known, None], codes[known])[:, 0]
         low, high = self.lower.surprise(-alike), self.upper.surprise(alike)
         found[known] = np.maximum(low, high)

@@ -10,6 +10,7 @@ from sklearn.preprocessing import QuantileTransformer
 
 from skim._utils import Stored, evenly_spaced
 
+LARGEST = 1e300  # number that infinity counts as
 FARTHEST = 10.0  # standard deviations of a number from the middle
 N_CODES = 16  # inputs that stand for the levels of a column
 MAX_ROWS = 10_000  # of the training data that others are compared with
@@ -48,6 +49,7 @@ class Space(Stored):
     @classmethod
     def of(cls, numbers, codes, is_clean):
         """Learn from numbers, of shape (n, p), and codes of levels, of shape (n, q)."""
+        numbers = np.where(np.isinf(numbers), np.nan, numbers)
         ordinary, ranks = numbers, None
         if is_clean and numbers.shape[1]:
             ranks = QuantileTransformer(output_distribution="normal", random_state=0)
@@ -65,6 +67,7 @@ class Space(Stored):
 
     def coordinates(self, numbers, codes):
         """Return rows in this space; gaps are 0, in the middle."""
+        numbers = np.clip(numbers, -LARGEST, LARGEST)
         with np.errstate(over="ignore"):
             z = (numbers - self.center) / self.spread
         parts = [np.clip(z, -FARTHEST, FARTHEST)]

@@ -32,10 +32,12 @@ LINEAR = 5.0  # surprise of one of these up to which it counts in full
 ERROR = 5.0  # weight of the cell that looks most like an error
 EXTREME = 0.5  # of the most extreme or rarest cell, where it does not
 CONTEXT = 1.0  # of the most extreme one beside those with the same level
+CLEAN_ERROR = 20.0  # of what clean data never or hardly ever had
 IS_TAIL = np.isin(KINDS, ("high", "low", "context"))  # by kind
 IS_ERROR = np.isin(
     KINDS, ("sign", "code", "unreadable", "misspelling", "order", "conflict")
 )
+IS_NOVEL = IS_ERROR | np.isin(KINDS, ("rare", "missing"))
 FAR = 1e150  # size of numbers, whose squares must be finite
 CHUNK = 20_000  # rows judged at a time
 
@@ -276,6 +278,8 @@ class TableModel(Stored):
         usual = np.where(IS_TAIL, extreme, self.usual)[judged.kinds]
         weights = np.where(IS_ERROR, ERROR, EXTREME)
         weights[KIND["context"]] = CONTEXT
+        if self.is_clean:
+            weights[IS_NOVEL] = CLEAN_ERROR
         weight = weights[judged.kinds]
         return weight * np.maximum(judged.cells - usual, 0)
 

@@ -123,7 +123,7 @@ def test_rows_are_named_by_a_column_that_stays_a_feature(folder):
 
 
 def test_clean_data_is_learned_as_it_is(folder, orders):
-    result = run("detect", folder / "orders.csv", "--contamination", 0)
+    result = run("detect", folder / "orders.csv", "--clean")
     assert "about 1% of new rows like these will be flagged." in result.stderr
     model = TableDetector(quick_detector(), contamination=0.0, random_state=0)
     found = pd.read_csv(io.StringIO(result.stdout))
@@ -317,6 +317,7 @@ def test_read_only_files_and_folders_are_refused(tmp_path):
         (["detect"], "Missing argument 'TABLE'"),
         (["detect", "t.csv", "--contamination", "70"], "70 is not in [0, 0.5]"),
         (["detect", "t.csv", "--contamination", "5"], "5 % is 0.05"),
+        (["detect", "t.csv", "--contamination", "0.1", "--clean"], "give one of them"),
         (["detect", "t.csv", "--top", "0"], "--top"),
         (["detect", "t.csv", "--seed", "-1"], "--seed"),
         (["detect", "t.csv", "--output", "out.xlsx"], "must end in .csv or .parquet"),

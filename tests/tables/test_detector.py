@@ -466,14 +466,22 @@ def test_numbers_that_are_never_known_with_a_level_have_no_context():
     assert np.isfinite(detector.score_samples(table)).all()
 
 
-def test_a_new_value_of_a_constant_column_is_strange():
+def test_what_clean_data_never_had_is_strange():
     rng = np.random.default_rng(0)
-    clean = pd.DataFrame({"a": rng.normal(size=300).round(2), "b": 1, "c": "x"})
+    clean = pd.DataFrame({"a": rng.normal(size=800).round(2), "b": 1, "c": "x"})
+    clean["d"] = rng.choice(["u", "v"], 800)
     detector = TableDetector(contamination=0.0, random_state=0).fit(clean)
-    new = clean.iloc[:3].assign(b=[1, 2, 1], c=["x", "x", "y"])
-    assert detector.predict(new).tolist() == [1, -1, -1]
-    reasons = detector.reasons(new.iloc[1:])
-    assert reasons[["column", "value", "expected"]].to_numpy().tolist() == [
+    new = clean.iloc[[0] * 6].reset_index(drop=True)
+    new["a"] = [*new["a"][:4], np.nan, np.inf]
+    new.loc[1, "b"], new.loc[2, "c"], new.loc[3, "d"] = 2, "y", "w"
+    assert detector.predict(new).tolist() == [1, -1, -1, -1, -1, -1]
+    reasons = detector.reasons(new.iloc[1:], n_reasons=1)
+    assert reasons[["column", "value", "expected"]].iloc[:3].to_numpy().tolist() == [
         ["b", "2", "1"],
         ["c", "y", "x"],
+        ["d", "w", "u, v"],
     ]
+    clean.loc[7, "a"] = np.inf
+    assert np.isfinite(TableDetector(contamination=0.0).fit(clean).score_samples(new))[
+        :5
+    ].all()
