@@ -341,6 +341,7 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     numeric = [name for name, how in treated.items() if how in ("number", "date")]
     levels = [name for name, how in treated.items() if how == "frequency"]
     levels += [d.column for d in encoder.decisions_ if d.reason.startswith("constant")]
+    levels += [] if by is None or by in levels else [by]
     by_name = dict.fromkeys(numeric), dict.fromkeys(levels)
     model = TableModel(encoder, detector, *by_name, dates, by, len(frame), is_clean)
     if by is not None:

@@ -244,6 +244,11 @@ def test_groups_are_judged_by_themselves():
     assert plain.training_scores_[217] > plain.offset_
     low, high = by_store.reasons(table.iloc[[217]])["expected"][0].split(" to ")
     assert float(low) < level[217] < float(high)
+    table["store"] = table["store"].map("store {:02}".format).replace("store 07", "x")
+    table.loc[3, "store"] = "stroe 00"
+    by_name = TableDetector(by="store", random_state=0).fit(table)
+    (reason,) = by_name.reasons(table.iloc[[3]]).to_dict("records")
+    assert (reason["kind"], reason["expected"]) == ("misspelling", "store 00")
     new = table.iloc[:2].assign(store=[99, None])
     assert np.isfinite(by_store.score_samples(new)).all()
 
