@@ -58,6 +58,13 @@ def score(source, model_file, outputs, ids, reading, jobs):
         model = load_model(model_file)
         given = read(source, reporter, ids, **reading)
         table = check_columns(given, model, source)
+        ignored = [
+            repr(name) for name in given if name not in table and name not in ids
+        ]
+        if ignored:
+            named = ", ".join(ignored[:N_DIFFERENCES])
+            more = ", …" if len(ignored) > N_DIFFERENCES else ""
+            reporter.note(f"Columns unknown to the model are ignored: {named}{more}.")
         table_detector(model).set_params(n_jobs=jobs)
         named = id_columns(given, model, ids)
         with reporter.step("Scoring rows"):

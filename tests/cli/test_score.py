@@ -29,9 +29,11 @@ def test_scoring_the_same_table_gives_the_same_scores(folder):
 
 def test_columns_may_be_in_any_order_and_one_row_is_enough(folder, orders, tmp_path):
     names = ["country", "weight", "price", "name"]
-    orders.iloc[[STRANGE]][names].to_csv(tmp_path / "new.csv", index=False)
+    new = orders.iloc[[STRANGE]][names].assign(batch=7)
+    new.to_csv(tmp_path / "new.csv", index=False)
     result = score(folder, tmp_path / "new.csv", "-o", tmp_path / "found.csv")
     assert result.exit_code == 0, result.stderr
+    assert "Note: Columns unknown to the model are ignored: 'batch'." in result.stderr
     found = pd.read_csv(tmp_path / "found.csv")
     expected = pd.read_csv(folder / "found.csv").iloc[[STRANGE]]
     assert found.iloc[0, 1:].tolist() == expected.iloc[0, 1:].tolist()
