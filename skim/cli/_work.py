@@ -14,6 +14,7 @@ from skim.report._summary import agreement, counted, duplicates, verdict
 from skim.tables import read_table
 from skim.tables._drift import compare, summarise
 from skim.tables._encoder import position_of
+from skim.tables._reasons import listed
 
 N_DIFFERENCES = 3  # that are named
 
@@ -58,13 +59,11 @@ def score(source, model_file, outputs, ids, reading, jobs):
         model = load_model(model_file)
         given = read(source, reporter, ids, **reading)
         table = check_columns(given, model, source)
-        ignored = [
-            repr(name) for name in given if name not in table and name not in ids
-        ]
-        if ignored:
-            named = ", ".join(ignored[:N_DIFFERENCES])
-            more = ", …" if len(ignored) > N_DIFFERENCES else ""
-            reporter.note(f"Columns unknown to the model are ignored: {named}{more}.")
+        unknown = [repr(name) for name in given if name not in [*table, *ids]]
+        if unknown:
+            reporter.note(
+                f"Columns unknown to the model are ignored: {listed(unknown)}."
+            )
         table_detector(model).set_params(n_jobs=jobs)
         named = id_columns(given, model, ids)
         with reporter.step("Scoring rows"):

@@ -73,8 +73,8 @@ class Space(Stored):
         parts = [np.clip(z, -FARTHEST, FARTHEST)]
         if self.ranks is not None:
             parts.append(RANK_WEIGHT * self.ranks.transform(numbers))
-        blocks = [np.nan_to_num(np.stack(parts, axis=2)).reshape(len(z), -1)]
-        blocks = [blocks[0].astype(np.float32)]
+        both = np.nan_to_num(np.stack(parts, axis=2)).reshape(len(z), -1)
+        blocks = [both.astype(np.float32)]
         for k, n_levels in enumerate(self.n_levels):
             corners = _corners(n_levels).astype(np.float32)
             corners = np.vstack([corners, np.zeros_like(corners[:1])])  # for gaps
