@@ -35,10 +35,11 @@ class TableDetector(ThresholdMixin, BaseEstimator):
     of how rare it would be among ordinary rows:
 
     - **cells**: each value against its column. Numbers and dates are compared with
-      each of the two tails of their column, and numbers with those that have the same
-      level of another column, levels by how rare they are; misspellings
-      of a frequent level, signs that no other number has, cells that cannot be read,
-      and dates in an impossible order are stranger than what is merely rare.
+      each of the two tails of their column, and numbers also with those of rows that
+      have the same level of another column; levels are judged by how rare they are.
+      Misspellings of a frequent level, signs that no other number has, cells that
+      cannot be read, and dates in an impossible order are stranger than what is merely
+      rare.
     - **neighbours**: each row against the rows most like it.
     - **networks**: the loss of each row by a detector of skim on the encoded columns.
 

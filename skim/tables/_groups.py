@@ -1,4 +1,4 @@
-"""Numbers within groups: those of a column that is named, or of levels that tell."""
+"""Numbers within groups: those of a named column, or of levels that predict them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 from skim._utils import Stored, evenly_spaced
 from skim.tables._cells import MAX_GROUPING, Tail
 
-MAX_WITHIN = 0.7  # spread within groups, as a share of that of all rows, that tells
+MAX_WITHIN = (
+    0.7  # spread within groups, as a share of that of all rows, that is a context
+)
 MIN_ROWS = 5  # per group
 MAX_CELLS, MIN_SAMPLE = 2**21, 1_000  # that levels are compared on
 
@@ -118,7 +120,7 @@ class Context(Stored):
 
 
 def contexts(numbers, levels):
-    """Find the levels that tell most about each column of numbers, if they do.
+    """Find the levels that predict each column of numbers best, if any predict it well.
 
     Parameters
     ----------
