@@ -5,74 +5,94 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import QuantileTransformer
 
 from skim._utils import Stored, evenly_spaced
 
 LARGEST = 1e300  # number that infinity counts as
-FARTHEST = 10.0  # standard deviations of a number from the middle
+REACH, REACH_CLEAN = 3.0, 10.0  # standard deviations beyond which numbers are squashed
 N_CODES = 16  # inputs that stand for the levels of a column
 MAX_ROWS = 10_000  # of the training data that others are compared with
 MIN_ROWS = 2_000  # of a large table, where comparing more would take too long
 MAX_PAIRS = 10**9  # of rows that are compared, beyond which fewer are kept
 SAME = 1e-3  # largest distance of a row from itself, by rounding
 N_SIMILAR = 20  # rows that tell what to expect in a cell
-N_NEAREST, N_NEAREST_CLEAN = 20, 1  # rows whose distances are averaged
-RANK_WEIGHT = 0.5  # of normal scores beside values, by `python -m benchmarks accuracy`
+# Rows whose distances count are more than a cluster of outliers has, which would
+# otherwise be near each other. These and how ranks are weighed are chosen by
+# `python -m benchmarks accuracy`.
+SHARE_NEAREST = 0.25
+N_COMPARED = 1_000  # rows that stand for all others
+RANK_WEIGHT = 0.5  # of normal scores beside values
+BLOCK = 2**20  # distances computed at once
 
 
 @dataclass(frozen=True)
 class Space(Stored):
     """The columns of a table as coordinates in which similar rows are near.
 
-    Numbers are standardised; the levels of a column are corners at the
-    same distance from each other, about that of two ordinary numbers. In clean data,
-    each number also has the normal score of its rank as a coordinate, so that a value
-    beyond all others is far from them in columns of any scale.
+    Numbers are standardised and have the normal score of their rank as a second
+    coordinate, so that a value beyond all others is far from them in columns of any
+    scale. The levels of a column are corners at the same distance from each other,
+    about that of two ordinary numbers.
 
     Attributes
     ----------
     center, spread : ndarray
         Mean and standard deviation of the numbers.
+    ranks : QuantileTransformer or None
+        Gives normal scores; None without numbers.
+    rank_center, rank_spread : ndarray
+        Mean and standard deviation of the normal scores.
     n_levels : list of int
         For each column of levels.
-    ranks : QuantileTransformer or None
-        Gives normal scores.
+    reach : float
+        Standard deviations beyond which numbers are squashed.
     """
 
     center: np.ndarray
     spread: np.ndarray
-    n_levels: list
     ranks: QuantileTransformer | None
+    rank_center: np.ndarray
+    rank_spread: np.ndarray
+    n_levels: list
+    reach: float
 
     @classmethod
-    def of(cls, numbers, codes, is_clean):
+    def of(cls, numbers, codes, reach):
         """Learn from numbers, of shape (n, p), and codes of levels, of shape (n, q)."""
         numbers = np.where(np.isinf(numbers), np.nan, numbers)
-        ordinary, ranks = numbers, None
-        if is_clean and numbers.shape[1]:
+        ranks, scores = None, numbers
+        if numbers.shape[1]:
             ranks = QuantileTransformer(output_distribution="normal", random_state=0)
-            ranks.set_params(n_quantiles=min(1000, len(numbers))).fit(numbers)
-        elif not is_clean:
-            low, middle, high = np.nanquantile(numbers, [0.05, 0.5, 0.95], axis=0)
-            reach = 3 * (high - low)
-            with np.errstate(over="ignore"):
-                ordinary = np.clip(numbers, middle - reach, middle + reach)
-        center, spread = np.nanmean(ordinary, axis=0), np.nanstd(ordinary, axis=0)
-        spread = np.where(spread > 0, spread, np.nanstd(numbers, axis=0))
-        spread = np.where(spread > 0, spread, 1.0)
-        n_levels = (codes.max(axis=0, initial=0) + 1).tolist()
-        return cls(center, spread, n_levels, ranks)
+            ranks.set_params(n_quantiles=min(1000, len(numbers)))
+            scores = ranks.fit_transform(numbers)
+        low, middle, high = np.nanquantile(numbers, [0.05, 0.5, 0.95], axis=0)
+        usual = 3 * (high - low)
+        with np.errstate(over="ignore"):
+            ordinary = np.clip(numbers, middle - usual, middle + usual)
+        spread = _spread(ordinary)
+        spread = np.where(spread > 0, spread, _spread(numbers))
+        return cls(
+            np.nanmean(ordinary, axis=0),
+            np.where(spread > 0, spread, 1.0),
+            ranks,
+            np.nanmean(scores, axis=0),
+            np.where(_spread(scores) > 0, _spread(scores), 1.0),
+            (codes.max(axis=0, initial=0) + 1).tolist(),
+            reach,
+        )
 
     def coordinates(self, numbers, codes):
         """Return rows in this space; gaps are 0, in the middle."""
         numbers = np.clip(numbers, -LARGEST, LARGEST)
         with np.errstate(over="ignore"):
             z = (numbers - self.center) / self.spread
-        parts = [np.clip(z, -FARTHEST, FARTHEST)]
+        parts = [self.reach * np.tanh(z / self.reach)]
         if self.ranks is not None:
-            parts.append(RANK_WEIGHT * self.ranks.transform(numbers))
+            scores = self.ranks.transform(numbers) - self.rank_center
+            parts.append(RANK_WEIGHT * scores / self.rank_spread)
         both = np.nan_to_num(np.stack(parts, axis=2)).reshape(len(z), -1)
         blocks = [both.astype(np.float32)]
         for k, n_levels in enumerate(self.n_levels):
@@ -113,32 +133,30 @@ class Neighbours(Stored):
         """Keep the rows of a table, or some of them."""
         n_kept = np.clip(MAX_PAIRS // len(numbers), MIN_ROWS, MAX_ROWS)
         kept = evenly_spaced(len(numbers), int(n_kept))
-        space = Space.of(numbers, codes, is_clean)
+        space = Space.of(numbers, codes, REACH_CLEAN if is_clean else REACH)
         return cls(space, numbers[kept], codes[kept], is_clean)
 
-    def search(self, n_jobs=None):
-        """Return what finds the nearest rows."""
-        rows = self.space.coordinates(self.numbers, self.codes)
-        n_nearest = N_NEAREST_CLEAN if self.is_clean else N_NEAREST
-        n = min(n_nearest + 1, len(rows))
-        return NearestNeighbors(n_neighbors=n, n_jobs=n_jobs).fit(rows)
-
-    def distances(self, search, numbers, codes, is_training):
+    def distances(self, numbers, codes, is_training, n_jobs=None):
         """Return how far rows are from those most like them.
 
         A row at no distance counts as the row itself, so that rows of the training
         data have no advantage over others; but not a new row beside clean data.
         """
-        found, _ = search.kneighbors(self.space.coordinates(numbers, codes))
-        is_self = np.zeros(found.shape, dtype=bool)
-        if is_training or not self.is_clean:
-            is_self[:, 0] = found[:, 0] < SAME
-        is_self[~is_self[:, 0], -1] = True  # one too many for other rows
-        found = found[~is_self].reshape(len(numbers), -1)
+        compared = self.space.coordinates(self.numbers, self.codes)
+        rows = self.space.coordinates(numbers, codes)
+        if self.is_clean:
+            n_found = min(2, len(compared))
+            search = NearestNeighbors(n_neighbors=n_found, n_jobs=n_jobs).fit(compared)
+            found = _mean_of_others(search.kneighbors(rows)[0], is_training)
+        else:
+            compared = compared[evenly_spaced(len(compared), N_COMPARED)]
+            size = BLOCK // len(compared)
+            blocks = (rows[i : i + size] for i in range(0, len(rows), size))
+            found = np.concatenate([_mean_nearest(block, compared) for block in blocks])
         known = np.isfinite(numbers).sum(axis=1) + (codes >= 0).sum(axis=1)
         n_columns = numbers.shape[1] + codes.shape[1]
         # Half of what gaps hide is in the distances of others from the middle.
-        return found.mean(axis=1) * (n_columns / np.maximum(known, 1)) ** 0.25
+        return found * (n_columns / np.maximum(known, 1)) ** 0.25
 
     def similar(self, squares):
         """Find the rows most like one row in all columns but one, for each column.
@@ -168,7 +186,26 @@ class Neighbours(Stored):
         """Yield the squared differences of rows from the kept ones, (n_kept, p + q)."""
         rows = self.space.coordinates(self.numbers, self.codes)
         sizes = [_corners(n).shape[1] for n in self.space.n_levels]
-        n_coordinates = 1 if self.space.ranks is None else 2
-        starts = np.cumsum([0, *[n_coordinates] * numbers.shape[1], *sizes])[:-1]
+        starts = np.cumsum([0, *[2] * numbers.shape[1], *sizes])[:-1]
         for own in self.space.coordinates(numbers, codes):
             yield np.add.reduceat((rows - own) ** 2, starts, axis=1)
+
+
+def _mean_nearest(rows, compared):
+    """Return the mean distance of rows from a share of others, the nearest ones."""
+    n_found = min(max(int(SHARE_NEAREST * len(compared)), 1) + 1, len(compared))
+    found = np.partition(cdist(rows, compared), n_found - 1, axis=1)
+    return _mean_of_others(found[:, :n_found])
+
+
+def _mean_of_others(distances, may_be_self=True):
+    """Return mean distances from all but one: a row itself, or the most distant."""
+    nearest = distances.min(axis=1)
+    is_self = may_be_self & (nearest < SAME)
+    left_out = np.where(is_self, nearest, distances.max(axis=1))
+    return (distances.sum(axis=1) - left_out) / max(distances.shape[1] - 1, 1)
+
+
+def _spread(numbers):
+    with np.errstate(over="ignore"):
+        return np.nanstd(numbers, axis=0)

@@ -26,8 +26,8 @@ from skim.tables._text import ISO_DATES, on_unique, to_text
 
 # How much each part of a row's surprise counts, by `python -m benchmarks tables` and
 # `python -m benchmarks accuracy`.
-WEIGHTS = 0.5, 0.5, 3.0  # of all cells, neighbours and networks
-CLEAN_WEIGHTS = 0.0, 6.0, 1.0
+WEIGHTS = 2.0, 3.0  # of neighbours and networks
+CLEAN_WEIGHTS = 6.0, 1.0
 LINEAR = 5.0  # surprise of one of these up to which it counts in full
 ERROR = 5.0  # weight of the cell that looks most like an error
 EXTREME = 0.5  # of the most extreme or rarest cell, where it does not
@@ -142,10 +142,8 @@ class TableModel(Stored):
         What levels tell about columns of numbers.
     neighbours : Neighbours or None
         None while the model is being fitted.
-    typical : ndarray of shape (p + q,)
-        Mean surprise of a known cell of each column, which a gap counts as.
     scales : tuple of Scale
-        Of cells, neighbours and networks.
+        Of neighbours and networks.
     """
 
     encoder: Any
@@ -163,7 +161,6 @@ class TableModel(Stored):
     rules: list = field(default_factory=list)
     contexts: dict = field(default_factory=dict)
     neighbours: Any = None
-    typical: Any = None
     scales: tuple = ()
 
     @property
@@ -204,10 +201,13 @@ class TableModel(Stored):
         return missing
 
     def eased(self, numbers):
-        """Return numbers with dates a little later than all others as the last one."""
-        models = self.numbers.values()
-        columns = [m.eased(own) for m, own in zip(models, numbers.T, strict=True)]
-        return np.stack(columns, axis=1) if columns else numbers
+        """Return numbers with gaps for dates a little later than nearly all others."""
+        found = np.empty_like(numbers)
+        for j, cells in enumerate(self.numbers.values()):
+            own, eased = numbers[:, j], cells.eased(numbers[:, j])
+            is_late = (eased < own) & (eased <= cells.upper.start)
+            found[:, j] = np.where(is_late, np.nan, eased)
+        return found
 
     def groups_of(self, frame):
         """Return the group of each row as a number, -1 if it is new."""
@@ -233,9 +233,8 @@ class TableModel(Stored):
 
     def judge_columns(self, columns, codes, losses, n_jobs=None, is_training=False):
         """Return what is surprising about rows, given the losses of the networks."""
-        search = self.neighbours.search(n_jobs)
         numbers = self.eased(columns.numbers)
-        distances = self.neighbours.distances(search, numbers, codes, is_training)
+        distances = self.neighbours.distances(numbers, codes, is_training, n_jobs)
         return replace(
             self.judge_cells(columns, codes), neighbours=distances, networks=losses
         )
@@ -288,16 +287,10 @@ class TableModel(Stored):
         is_error = IS_ERROR[judged.kinds] & (self.excess(judged) > 0)
         return is_error.any(axis=1)
 
-    def parts(self, judged):
-        """Return the surprise of the cells of rows, and what else is on no scale."""
-        is_gap = (judged.kinds == KIND["missing"]) & (judged.cells == 0)
-        cells = judged.cells.sum(axis=1) + (is_gap * self.typical).sum(axis=1)
-        return cells, judged.neighbours, judged.networks
-
     def total(self, judged):
         """Return the surprise of rows."""
         weights = CLEAN_WEIGHTS if self.is_clean else WEIGHTS
-        parts = self.parts(judged)
+        parts = judged.neighbours, judged.networks
         total = self.excess(judged).max(axis=1)
         for weight, scale, part in zip(weights, self.scales, parts, strict=True):
             total += weight * scale(part)
@@ -380,8 +373,6 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
     elif is_clean and getattr(detector, "held_out_scores_", None) is not None:
         losses = -detector.held_out_scores_
     judged = model.judge_columns(columns, codes, losses, n_jobs, is_training=True)
-    n_known = np.maximum((~missing).sum(axis=0), 1)
-    typical = np.where(missing, 0, judged.cells).sum(axis=0) / n_known
-    model = replace(model, typical=typical)
-    model = replace(model, scales=tuple(map(Scale.of, model.parts(judged))))
+    scales = Scale.of(judged.neighbours), Scale.of(judged.networks)
+    model = replace(model, scales=scales)
     return model, -model.total(judged), ~model.has_error(judged)
