@@ -1,10 +1,7 @@
 """ALTBI: truncated losses, growing batches, an ensemble over late epochs."""
 
-from numbers import Integral
-
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from skim._detectors._base import BaseDetector
 from skim._detectors._docs import with_shared_docs
@@ -29,19 +26,16 @@ class ALTBIDetector(BaseDetector):
 
     Parameters
     ----------
-    n_estimators : int or "auto", default="auto"
-        Number of networks, trained side by side. "auto" is 6 for fewer than 500
-        rows, where chance weighs more and networks cost less, and 3 for more; 10 and 5
-        if `contamination` is 0.
+    n_estimators : int, default=5
+        Number of networks, trained side by side.
 
     epochs : int, default=100
         Number of epochs or, if `stopping` chooses when to stop, the largest number.
         How long to train is the choice that matters most.
 
-    network : {"vae", "two_views"} or VAEConfig, default="two_views"
-        The network. With "two_views", three more members see normal scores of the
-        features instead of their values. :class:`~skim.networks.VAEConfig` has
-        settings such as the scaling of the features.
+    network : "vae" or VAEConfig, default="vae"
+        The network. :class:`~skim.networks.VAEConfig` has settings such as the
+        scaling of the features.
 
     <altbi_parameters>
 
@@ -83,20 +77,12 @@ class ALTBIDetector(BaseDetector):
     array([ 1, -1])
     """
 
-    _parameter_constraints: dict = {
-        **BaseDetector._parameter_constraints,
-        "n_estimators": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
-    }
-
     def __init__(
         self,
         *,
-        n_estimators="auto",
+        n_estimators=5,
         epochs=100,
-        network="two_views",
+        network="vae",
         schedule="altbi",
         stopping="entropy",
         ema_steps=0,

@@ -48,14 +48,12 @@ from skim._utils import (
 if TYPE_CHECKING:
     import pandas as pd
 
-SMALL_TABLE = 500  # rows; chance weighs more in smaller ones, and networks cost less
 N_TYPICAL_ROWS = 2048  # of the training data, kept to tell what is usual
 MAX_ROWS = 1_000_000  # beyond this, a sample stands for all but in scaling
 N_SAMPLED_ROWS = 200_000
 
 NETWORKS: dict[str, Callable] = {
     "vae": VAEConfig,
-    "two_views": partial(VAEConfig, n_normal=3),
     "autoencoder": AutoencoderConfig,
 }
 SCHEDULES: dict[str, type] = {
@@ -160,9 +158,12 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         device = nets.resolve_device(self.device)
         scaler = network.scaler(X.shape[1]).fit(X)
         _check_columns(scaler, getattr(checked, "feature_names_in_", None))
-        n_members = _n_members(self.n_estimators, len(X), is_clean)
-        views = network.views(scaler, n_members)
-        _check_views(views, schedule, is_clean)
+        n_members = self.n_estimators
+        if is_clean and n_members < 2:
+            raise ValueError(
+                "contamination=0 needs at least two members, so that each row is left "
+                f"out by one; increase n_estimators={n_members}."
+            )
         training_rows = None
         if len(X) > MAX_ROWS:
             training_rows = sample_without_replacement(
@@ -179,8 +180,8 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
             device=device,
             training_rows=training_rows,
             sample=X[evenly_spaced(len(X), N_TYPICAL_ROWS)],
-            views=views,
-            folds=_folds(views, len(X), self.random_state) if is_clean else None,
+            n_members=n_members,
+            folds=_folds(n_members, len(X), self.random_state) if is_clean else None,
         )
         model = self._trained(model, schedule, rows, observe)
         set_fitted(self, model, rows, checked, n_threads)
@@ -218,11 +219,8 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         """Return a training run that is about to start."""
         left_out = None
         if model.folds is not None:
-            pairs = zip(model.views, model.folds, strict=True)
-            left_out = np.concatenate(
-                [np.arange(n)[:, None] == own for n, own in pairs]
-            )
-        device, n_members = model.device, sum(model.views)
+            left_out = np.arange(model.n_members)[:, None] == model.folds
+        device, n_members = model.device, model.n_members
         seed = own_random_state(self.random_state).randint(2**31 - 1)
         generator = nets.seeded_generator(seed, device)
         data = rows if rows.scaled is None else nets.as_tensor(rows.scaled, device)
@@ -432,33 +430,10 @@ def set_fitted(detector, model, rows, checked, n_threads=1):
     detector.model_ = model
 
 
-def _n_members(n_estimators, n_rows, is_clean):
-    """Return the number of members, more of them for small tables."""
-    if n_estimators != "auto":
-        return n_estimators
-    # Members that see all but a part of clean data should be more.
-    small, large = (10, 5) if is_clean else (6, 3)
-    return small if n_rows < SMALL_TABLE else large
-
-
-def _check_views(views, schedule, is_clean):
-    if len(views) > 1 and not schedule.common_snapshots:
-        raise ValueError(
-            f"{type(schedule).__name__} cannot train a network with two views; "
-            "use an ALTBISchedule, or set n_normal=0."
-        )
-    if is_clean and min(views) < 2:
-        raise ValueError(
-            "contamination=0 needs at least two members per view, so that "
-            "each row is left out by one; increase n_estimators or n_normal."
-        )
-
-
-def _folds(views, n_rows, random_state):
-    """Return which member of each view does not see a row, of shape (V, n)."""
+def _folds(n_members, n_rows, random_state):
+    """Return which member does not see each row."""
     places = own_random_state(random_state).permutation(n_rows)
-    folds = np.stack([places % n_members for n_members in views])
-    return folds.astype(np.min_scalar_type(max(views)))
+    return (places % n_members).astype(np.min_scalar_type(n_members))
 
 
 def _validated(estimator, X, *, reset=False, dtype=(np.float64, np.float32), **checks):

@@ -14,7 +14,6 @@ from skim._training._snapshots import Snapshots
 from skim._utils import Stored
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
-VIEW_WEIGHTS = (3, 1)  # of squashed features and of their normal scores
 
 
 class Typical(NamedTuple):
@@ -36,8 +35,8 @@ class FittedModel(Stored):
     device: str
     training_rows: np.ndarray | None  # of a large table; None for all
     sample: np.ndarray  # rows of the training data that show what is typical
-    views: tuple[int, ...]  # number of members that see each view of the data
-    folds: Any = None  # (V, n): the member of each view that has not seen a clean row
+    n_members: int
+    folds: Any = None  # (n,): the member that has not seen a row of clean data
     noise: np.ndarray | None = None  # (M, L, K), of the codes that rows are scored with
     snapshots: Any = None
     history: dict[str, np.ndarray] = field(default_factory=dict)
@@ -50,46 +49,34 @@ class FittedModel(Stored):
         found = []
         for _, part in rows:
             by_snapshot = self.by_snapshot(part.values, n_threads)
-            totals = sum(self._totals(losses) for losses, _ in by_snapshot)
-            losses = self.combined(totals, len(self.snapshots.weights))
-            found.append(self.completed(losses, part))
+            # Python's sum adds in the same order whatever the other rows.
+            total = sum(sum(losses) for losses, _ in by_snapshot)
+            found.append(self.completed(total / self._n_states, part))
         return np.concatenate(found)
 
     def scores(self, rows, *, n_threads=1):
         """Return the negated losses of rows, however far they are."""
         return finite(-self.losses(rows, n_threads=n_threads), nan=-FLOAT32_MAX)
 
-    def _totals(self, losses):
-        """Sum losses of shape (M, n) over the members of each view."""
-        ends = np.cumsum(self.views)
-        # Python's sum adds in the same order whatever the other rows.
-        return np.array([sum(own) for own in np.split(losses, ends[:-1])])
-
-    def combined(self, totals, n_snapshots):
-        """Return the losses of rows, given their sums over members and snapshots."""
-        means = totals / (n_snapshots * np.array(self.views)[:, None])
-        return sum(w * own for w, own in zip(self.view_weights, means, strict=True))
+    @property
+    def _n_states(self):
+        """Number of snapshots of members that are averaged."""
+        return len(self.snapshots.weights) * self.n_members
 
     def held_out_losses(self, rows):
         """Return the losses of training rows as if no member had seen them.
 
-        One member of each view has not. The losses under the others are increased by
-        what that makes of the losses of a member, at the same rank.
+        One member has not. The losses under the others are increased by what that makes
+        of the losses of a member, at the same rank.
         """
-        first = np.cumsum([0, *self.views[:-1]])
-        n_members = np.array(self.views)[:, None]
         parts = []
         for block, part in rows:
             own = sum(losses for losses, _ in self.by_snapshot(part.values))
             own /= len(self.snapshots.weights)
-            left_out, every = self.folds[:, block].astype(int), np.arange(own.shape[1])
-            one, other = (
-                own[first[:, None] + k % n_members, every]
-                for k in (left_out, left_out + 1)
-            )
-            rest = (np.add.reduceat(own, first) - one) / (n_members - 1)
-            by_kind = (self.view_weights @ losses for losses in (one, other, rest))
-            parts.append([self.completed(losses, part) for losses in by_kind])
+            left_out, every = self.folds[block].astype(int), np.arange(own.shape[1])
+            one, other = own[left_out, every], own[(left_out + 1) % len(own), every]
+            rest = (own.sum(axis=0) - one) / (len(own) - 1)
+            parts.append([self.completed(kind, part) for kind in (one, other, rest)])
         unseen, seen, losses = np.concatenate(parts, axis=1)
         order = np.argsort(losses, kind="stable")
         losses[order] += np.sort(unseen) - np.sort(seen)
@@ -151,7 +138,7 @@ class FittedModel(Stored):
     @cached_property
     def shape(self):
         """The shape of the network, which scores rows."""
-        return self.network.shape(self.scaler, self.views)
+        return self.network.shape(self.scaler)
 
     def __getstate__(self):
         """Leave out what is cached: a shape may hold a module."""
@@ -198,18 +185,15 @@ class FittedModel(Stored):
 
     def _losses_and_terms(self, values, n_threads=1):
         """Return the losses of scaled rows, and what each input adds to them."""
-        # So that their mean over the members is the weight of a view.
-        by_view = self.view_weights * sum(self.views) / self.views
-        by_member = np.repeat(by_view, self.views).astype(np.float32)
-        weights = np.tile(by_member, (len(self.snapshots.weights), 1))
+        shape = len(self.snapshots.weights), self.n_members
+        weights = np.ones(shape, dtype=np.float32)
         if self.snapshots.ranges is not None:
             weights /= self.snapshots.ranges[:, 1].astype(np.float32)
         totals, terms = 0.0, np.zeros((len(values), self.shape.n_features))
         for losses, own_terms in self.by_snapshot(values, n_threads, weights):
-            totals += self._totals(losses)
+            totals += sum(losses)
             terms += own_terms
-        losses = self.combined(totals, len(weights))
-        return losses, finite(terms / weights.size, nan=FLOAT32_MAX)
+        return totals / weights.size, finite(terms / weights.size, nan=FLOAT32_MAX)
 
     # Earlier in training -------------------------------------------------------
 
@@ -226,10 +210,10 @@ class FittedModel(Stored):
         weights, statistics = (part[None] for part in state)
         noise = None if self.noise is None else self.noise[members]
         n_members = weights.shape[1]
-        views = self.views if sum(self.views) == n_members else (n_members,)
         entries = np.zeros(weights.shape[:2], dtype=np.intp)
         snapshots = Snapshots(weights, statistics, entries)
-        return replace(self, snapshots=snapshots, noise=noise, views=views, log=None)
+        found = {"snapshots": snapshots, "noise": noise, "n_members": n_members}
+        return replace(self, **found, log=None)
 
     def normalized(self, rows):
         """Return the model with its losses on the scale of the training data."""
@@ -241,21 +225,6 @@ class FittedModel(Stored):
             log = replace(log, ranges=every.loss_ranges(rows))
         snapshots = replace(self.snapshots, ranges=self.loss_ranges(rows))
         return replace(self, snapshots=snapshots, log=log)
-
-    @cached_property
-    def view_weights(self):
-        """The weights of the views, (V,), with losses on the scale of the first."""
-        if len(self.views) == 1:
-            return np.ones(1)
-        with nets.compute():
-            values = self.scaler.scale(self.sample).values
-            totals = sum(self._totals(losses) for losses, _ in self.by_snapshot(values))
-        means = totals / np.array(self.views)[:, None]
-        low, high = np.quantile(means, [0.05, 0.95], axis=1)
-        spread = np.where(high > low, high - low, np.inf)
-        weights = np.array(VIEW_WEIGHTS) / sum(VIEW_WEIGHTS)
-        scale = spread[0] if np.isfinite(spread[0]) else 1.0
-        return weights * np.where(np.arange(len(weights)) == 0, 1.0, scale / spread)
 
     def loss_ranges(self, rows):
         """Return the minimum and the width of each member's losses, by snapshot."""
@@ -297,18 +266,18 @@ class FittedModel(Stored):
                     totals[k] = self._total_losses(k, rows)
             # Later entries never look back further than this one.
             totals = {k: total for k, total in totals.items() if k >= counted[0]}
-            total = sum(totals[k] for k in counted)
+            total = np.sum([totals[k] for k in counted], axis=0)
+            losses = total / (len(counted) * self.n_members)
             earlier = self._at_entry(entry)
-            losses = earlier.combined(total, len(counted))
             for block, part in rows:
                 losses[block] = earlier.completed(losses[block], part)
             yield losses
 
     def _total_losses(self, entry, rows):
-        """Return the losses of rows, summed over members, (V, n), after one entry."""
+        """Return the losses of rows, summed over members, after one entry."""
         then = replace(self, snapshots=self.log.take([entry]))
         parts = [next(then.by_snapshot(part.values))[0] for _, part in rows]
-        return self._totals(np.concatenate(parts, axis=1))
+        return sum(np.concatenate(parts, axis=1))
 
 
 def finite(values, nan):

@@ -7,7 +7,7 @@ from numbers import Integral
 
 from skim import _nets as nets
 from skim._model._components import MAX_COMPONENTS, MIN_FEATURES, ComponentScaler
-from skim._model._scaling import InputScaler, TwoViewScaler
+from skim._model._scaling import InputScaler, RankScaler
 from skim._utils import Parameters, hidden_and_latent_widths, parameter
 
 # Loss of a cell per length of its column's tail beyond the tail: about that of half the
@@ -33,12 +33,8 @@ class NetworkConfig(Parameters):
         """Return what scales the features for the network."""
 
     @abstractmethod
-    def shape(self, scaler, views):
+    def shape(self, scaler):
         """Return the shape of the network for the inputs of a fitted scaler."""
-
-    def views(self, scaler, n_estimators):
-        """Return how many members see each view of the inputs of a fitted scaler."""
-        return (n_estimators,)
 
 
 @dataclass(kw_only=True, repr=False)
@@ -62,17 +58,13 @@ class VAEConfig(NetworkConfig):
         of 200 or more features: 128 of them, but at most one for every three rows.
         Components are min-max scaled, whatever `scaling` is. None disables this.
 
-    scaling : {"squash", "minmax"}, default="squash"
+    scaling : {"ranks", "squash", "minmax"}, default="ranks"
         How features are scaled. "squash" maps standardised values z to
-        ``(tanh(z / 3) + 1) / 2``, "minmax" the training range to [0, 1]. With
-        "squash", a cell far from all others of its column adds its distance to the
-        loss, which squashing would hide.
-
-    n_normal : int, default=0
-        Number of additional members that see the features as normal scores, the
-        quantiles of the normal distribution that correspond to their ranks, instead of
-        their values. Their losses count a third as much as those of the others, on a
-        common scale. Not used for components.
+        ``(tanh(z / 3) + 1) / 2``, and "minmax" the training range to [0, 1]. With
+        "ranks", the networks see every feature twice: its squashed values, and
+        those of its normal scores, the quantiles of the normal distribution that
+        correspond to its ranks. But for "minmax", a cell far from all others of its
+        column adds its distance to the loss, which squashing would hide.
 
     Examples
     --------
@@ -84,37 +76,24 @@ class VAEConfig(NetworkConfig):
     n_importance: int = parameter(1, Integral, 1)
     max_width: int = parameter(128, Integral, 8)
     n_components: str | None = parameter("auto", choices=("auto", None))
-    n_normal: int = parameter(0, Integral, 0)
-
-    def validate(self, n_features):
-        super().validate(n_features)
-        if self.n_normal and self.scaling != "squash":
-            raise ValueError(f"n_normal={self.n_normal} needs scaling='squash'.")
+    scaling: str = parameter("ranks", choices=("ranks", "squash", "minmax"))
 
     def scaler(self, n_features):
         if self.n_components == "auto" and n_features >= MIN_FEATURES:
             return ComponentScaler(MAX_COMPONENTS, far_loss=FAR_LOSS)
-        if self.n_normal:
-            return TwoViewScaler(far_loss=FAR_LOSS)
+        if self.scaling == "ranks":
+            return RankScaler(far_loss=FAR_LOSS)
         return InputScaler(self.scaling, far_loss=FAR_LOSS)
 
-    def views(self, scaler, n_estimators):
-        if isinstance(scaler, TwoViewScaler):
-            return n_estimators, self.n_normal
-        return super().views(scaler, n_estimators)
-
-    def shape(self, scaler, views):
-        max_width, n_inputs = self.max_width, len(scaler.fill_) // len(views)
+    def shape(self, scaler):
+        max_width, n_inputs = self.max_width, len(scaler.fill_)
         if isinstance(scaler, ComponentScaler):
             max_width = min(max_width, MAX_COMPONENTS // 2)
-        *hidden, n_latent = hidden_and_latent_widths(n_inputs, max_width)
+        n_features = n_inputs // 2 if isinstance(scaler, RankScaler) else n_inputs
+        *hidden, _ = hidden_and_latent_widths(n_features, max_width)
+        *_, n_latent = hidden_and_latent_widths(n_inputs, hidden[0])
         return nets.VAEShape(
-            n_inputs,
-            hidden,
-            n_latent,
-            self.n_importance,
-            fill=scaler.fill_[:n_inputs],
-            views=views if len(views) > 1 else (),
+            n_inputs, hidden, n_latent, self.n_importance, scaler.fill_
         )
 
 
@@ -150,7 +129,7 @@ class AutoencoderConfig(NetworkConfig):
             self.scaling, centred=True, factor=n_features**-0.5, far_loss=1 / n_features
         )
 
-    def shape(self, scaler, views):
+    def shape(self, scaler):
         n_inputs, how = len(scaler.fill_), self.train_decoder
         return nets.AutoencoderShape(n_inputs, self.hidden_units, how, scaler.fill_)
 
@@ -169,7 +148,7 @@ class ModuleConfig(NetworkConfig):
     def scaler(self, n_features):
         return InputScaler(self.scaling, far_loss=FAR_LOSS)
 
-    def shape(self, scaler, views):
+    def shape(self, scaler):
         return self._module_shape(len(scaler.fill_), scaler.fill_)
 
     def _module_shape(self, n_inputs, fill=None):

@@ -76,8 +76,8 @@ class ScaledTable:
         return values.reshape(*rows.shape[:-1], -1)
 
     def inputs(self):
-        """Return the scaled values of all rows, of the first view if there are two."""
-        if isinstance(self.scaler, TwoViewScaler):
+        """Return the scaled values of all rows, without the normal scores."""
+        if isinstance(self.scaler, RankScaler):
             return self.cells()
         return self.values()
 
@@ -202,11 +202,11 @@ class InputScaler:
         return unit
 
 
-class TwoViewScaler(InputScaler):
+class RankScaler(InputScaler):
     """Squash every feature, and add its normal scores beside all of them.
 
     The score of a value is the quantile of the normal distribution that corresponds to
-    its rank in the training data. Both views are squashed alike.
+    its rank in the training data. Values and scores are squashed alike.
     """
 
     def __init__(self, *, far_loss):
@@ -216,29 +216,35 @@ class TwoViewScaler(InputScaler):
         """Learn the distribution of each feature."""
         super().fit(X)
         sample = X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
-        self._knots = [_normal_scores(column) for column in sample.T]
+        columns = zip(sample.T, self.constant_, strict=True)
+        self._knots = [_normal_scores(*column) for column in columns]
         self.fill_ = np.tile(self.fill_, 2)
+        self.column_shares_ = np.tile(np.eye(X.shape[1]), (2, 1))
         return self
 
     def scale(self, X):
-        """Return both views of the data, and its missing and far cells."""
+        """Return values and scores of the data, and its missing and far cells."""
         rows = super().scale(X)
         normal = np.empty_like(rows.values)
         for j, (values, scores) in enumerate(self._knots):
             normal[:, j] = np.interp(X[:, j], values, scores)
         return ScaledRows(np.hstack([rows.values, normal]), rows.missing, rows.far)
 
+    def over_columns(self, terms, typical, X):
+        """Sum what values and scores add to losses by column."""
+        return terms.reshape(len(terms), 2, -1).sum(axis=1)
 
-def _normal_scores(column):
+
+def _normal_scores(column, is_constant):
     """Return some values of a column in ascending order, and their squashed scores.
 
     The score of a value that occurs several times is that of its middle rank.
     """
-    column = np.sort(column[~np.isnan(column)])
-    if not len(column):
-        return np.zeros(1), np.full(1, 0.5)
-    values, first, counts = np.unique(column, return_index=True, return_counts=True)
-    z = ndtri((first + counts / 2) / len(column))
+    column = column[~np.isnan(column)]
+    if is_constant or not len(column):  # nothing is known about an empty column
+        return np.zeros(1), np.full(1, 0.5 if is_constant else np.nan)
+    values, counts = np.unique(column, return_counts=True)
+    z = ndtri((np.cumsum(counts) - counts / 2) / len(column))
     mean = np.average(z, weights=counts)
     spread = np.sqrt(np.average((z - mean) ** 2, weights=counts))
     deviation = spread if spread > 0 else 1.0

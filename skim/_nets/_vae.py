@@ -26,10 +26,9 @@ BLOCKS = ("encode_1", "encode_2", "decode_1", "decode_2")
 class VAEShape:
     """What the weights of a member look like, and how a fixed member scores."""
 
-    def __init__(self, n_features, hidden, n_latent, n_samples=1, fill=None, views=()):
+    def __init__(self, n_features, hidden, n_latent, n_samples=1, fill=None):
         wide, narrow = hidden
         self.n_features = n_features
-        self.views = views
         self.n_latent = n_latent
         self.n_samples = n_samples
         self.fill = fill
@@ -74,13 +73,6 @@ class VAEShape:
         noise = torch.zeros(shape, dtype=torch.float32, device=generator.device)
         return noise.normal_(generator=generator) if self.n_samples > 1 else noise
 
-    def seen(self, x):
-        """Return what each member sees, (M, p, C), of rows with several views."""
-        if not self.views:
-            return x
-        x = x.expand(sum(self.views), -1, -1).unflatten(1, (len(self.views), -1))
-        return torch.cat([own[:, v] for v, own in enumerate(x.split(self.views))])
-
     def fold(self, weights, statistics, noise):
         """Make fixed members, with the running statistics merged into the weights."""
         w = self.weights.views(weights)
@@ -97,7 +89,6 @@ class VAEShape:
         """Losses of rows under fixed members."""
         noise = folded["noise"]
         n_members, n_latent, n_samples = noise.shape
-        x = self.seen(x)
         x, missing = filled(x, self.fill)
         x = x.expand(n_members, -1, -1)
         n_rows = x.shape[2]
@@ -142,7 +133,6 @@ class VAEShape:
     def traced_losses(self, linear, statistics, x, noise, order=1):
         """Losses of rows under fixed members, by steps that torch can follow."""
         running = self.statistics.views(statistics)
-        x = self.seen(x)
         x, missing = filled(x, self.fill)
 
         def block(name, inputs):
@@ -184,7 +174,6 @@ class StackedVAE:
 
     def forward(self, x):
         """Losses of a batch under its own batch statistics."""
-        x = self.shape.seen(x)
         x, missing = filled(x, self.shape.fill, self.has_gaps)
         n_members, n_features, n_rows = x.shape
         n_samples, n_latent = self.shape.n_samples, self.shape.n_latent

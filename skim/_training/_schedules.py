@@ -45,7 +45,6 @@ class Schedule(Parameters):
     n_monitored = 256  # rows whose losses are judged
     normalize_losses = False  # by their range on the training data
     entries_are_epochs = True  # whether the history has one entry per epoch
-    common_snapshots = False  # whether all members are taken at the same epochs
 
     def validate(self, epochs, stopping):
         """Raise if a parameter is out of its limits."""
@@ -167,7 +166,6 @@ class ALTBISchedule(Schedule):
     normalize_losses: bool = False
 
     n_monitored = 1024  # rows whose losses tell when to stop
-    common_snapshots = True
 
     def for_clean_data(self):
         """Return the schedule for data without outliers: all rows count, for longer."""

@@ -18,7 +18,6 @@ from skim._detectors._threshold_mixin import (
     ThresholdMixin,
     set_verdict,
 )
-from skim._model._networks import VAEConfig
 from skim.tables._drift import summarise
 from skim.tables._encoder import TableEncoder, as_frame, position_of
 from skim.tables._reasons import table_reasons
@@ -192,7 +191,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             ids=self.ids,
             dates=self.dates,
         )
-        detector = ALTBIDetector(n_estimators=8, network=VAEConfig(n_normal=4))
+        detector = ALTBIDetector(n_estimators=8)
         if self.detector is not None:
             detector = clone(self.detector)
         settings = {"random_state": self.random_state, "n_jobs": self.n_jobs}

@@ -29,8 +29,8 @@ from skim.tables._text import ISO_DATES, on_unique, to_text
 WEIGHTS = 2.0, 3.0  # of neighbours and networks
 CLEAN_WEIGHTS = 6.0, 1.0
 LINEAR = 5.0  # surprise of one of these up to which it counts in full
-ERROR = 5.0  # weight of the cell that looks most like an error
-EXTREME = 0.5  # of the most extreme or rarest cell, where it does not
+ERROR = 8.0  # weight of the cell that looks most like an error
+EXTREME = 0.8  # of the most extreme or rarest cell, where it does not
 CONTEXT = 1.0  # of the most extreme one beside those with the same level
 CLEAN_ERROR = 20.0  # of what clean data never or hardly ever had
 IS_TAIL = np.isin(KINDS, ("high", "low", "context"))  # by kind

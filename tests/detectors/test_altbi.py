@@ -40,12 +40,6 @@ def test_truncation_ignores_the_worst_rows(table, is_outlier):
     assert final_loss_of_outliers(0.9) > final_loss_of_outliers(1.0)
 
 
-@pytest.mark.parametrize(("n_rows", "n_members"), [(499, 6), (500, 3)])
-def test_small_tables_get_more_members(n_rows, n_members):
-    X = np.random.default_rng(0).normal(size=(n_rows, 2))
-    assert ALTBIDetector(epochs=1).fit(X).model_.views == (n_members, 3)
-
-
 def test_widths_are_the_published_ones_and_can_be_limited(table):
     widths = {3: (32, 16, 2), 6: (32, 16, 4), 99: (32, 16, 8), 100: (128, 64, 32)}
     widths |= {400: (256, 128, 64), 1500: (512, 256, 128)}

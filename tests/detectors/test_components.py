@@ -4,7 +4,7 @@ from sklearn.metrics import roc_auc_score
 
 from skim import ALTBIDetector
 from skim._model._components import ComponentScaler
-from skim._model._scaling import InputScaler, TwoViewScaler
+from skim._model._scaling import RankScaler
 from skim.networks import VAEConfig
 
 N_FACTORS = 8
@@ -35,9 +35,9 @@ def test_wide_tables_are_reduced_and_others_are_not(fitted):
     assert isinstance(fitted.model_.scaler, ComponentScaler)
     assert len(fitted.model_.scaler.components_) == len(X) // 3
     narrow = ALTBIDetector(**QUICK).fit(X[:, :100])
-    assert type(narrow.model_.scaler) is TwoViewScaler
+    assert type(narrow.model_.scaler) is RankScaler
     whole = ALTBIDetector(network=VAEConfig(n_components=None), **QUICK).fit(X)
-    assert type(whole.model_.scaler) is InputScaler
+    assert type(whole.model_.scaler) is RankScaler
 
 
 def test_what_lies_outside_the_components_counts(fitted):

@@ -96,7 +96,10 @@ def test_without_labels_it_is_its_detector(make, hidden):
 
 @pytest.mark.parametrize(
     ("detector", "kinds"),
-    [(small(), (1,)), (IMAutoencoderDetector(epochs=5, n_estimators=2), (0, 1))],
+    [
+        (small(network=VAEConfig(scaling="squash")), (1,)),
+        (IMAutoencoderDetector(epochs=5, n_estimators=2), (0, 1)),
+    ],
 )
 def test_labels_help_on_rows_without_them(detector, kinds, hidden, labels):
     X, is_outlier = hidden

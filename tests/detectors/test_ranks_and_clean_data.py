@@ -1,4 +1,4 @@
-"""Two views of the features, and training data without outliers."""
+"""Features as values and as ranks, and training data without outliers."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,6 @@ def skewed():
 @pytest.fixture(scope="module")
 def detector(skewed):
     return ALTBIDetector(
-        network="two_views",
         n_estimators=2,
         epochs=12,
         store_snapshots=True,
@@ -37,13 +36,29 @@ def test_rows_are_scored_alike_in_training_and_later(detector, skewed):
     np.testing.assert_allclose(last, scores)
 
 
-def test_the_second_view_is_the_same_for_any_monotone_scale(skewed):
-    scaler = VAEConfig(n_normal=1).scaler(4).fit(skewed)
+def test_ranks_are_the_same_for_any_monotone_scale(skewed):
+    scaler = VAEConfig().scaler(4).fit(skewed)
     stretched = np.sign(skewed) * np.abs(skewed) ** 3
-    other = VAEConfig(n_normal=1).scaler(4).fit(stretched)
+    other = VAEConfig().scaler(4).fit(stretched)
     np.testing.assert_array_equal(
         scaler.transform(skewed)[:, 4:], other.transform(stretched)[:, 4:]
     )
+
+
+def test_values_and_ranks_of_a_column_are_explained_together(detector, skewed):
+    rows = skewed[np.arange(1, 9)]  # without gaps
+    contributions = detector.explain(rows)
+    assert contributions.shape == rows.shape
+    rest = -detector.score_samples(rows) - contributions.sum(axis=1)
+    assert np.ptp(rest) < 0.1 * np.ptp(detector.training_scores_)
+    assert detector.feature_space(rows).shape == rows.shape
+
+
+def test_latent_codes_are_as_wide_as_all_inputs_allow(skewed):
+    network = VAEConfig()
+    shape = network.shape(network.scaler(4).fit(skewed))
+    assert (shape.n_features, shape.n_latent) == (8, 8)
+    assert shape.widths["encode_1"] == 32
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +103,8 @@ def test_clean_data_is_said_before_training(clean):
 @pytest.mark.parametrize(
     ("detector", "message"),
     [
-        (ODIMDetector(network="two_views"), "ODIMSchedule cannot train"),
         (ODIMDetector(contamination=0.0), "needs an ALTBISchedule"),
         (ALTBIDetector(contamination=0.0, n_estimators=1), "at least two members"),
-        (
-            ALTBIDetector(contamination=0.0, network=VAEConfig(n_normal=1)),
-            "at least two members",
-        ),
     ],
 )
 def test_what_cannot_be_combined_is_refused(clean, detector, message):
