@@ -61,10 +61,10 @@ class VAEConfig(NetworkConfig):
     scaling : {"ranks", "squash", "minmax"}, default="ranks"
         How features are scaled. "squash" maps standardised values z to
         ``(tanh(z / 3) + 1) / 2``, and "minmax" the training range to [0, 1]. With
-        "ranks", the networks see every feature twice: its squashed values, and
-        those of its normal scores, the quantiles of the normal distribution that
-        correspond to its ranks. But for "minmax", a cell far from all others of its
-        column adds its distance to the loss, which squashing would hide.
+        "ranks", the networks see every feature twice: its squashed values, and its
+        ranks in the training data, standardised and squashed alike. But for
+        "minmax", a cell far from all others of its column adds its distance to the
+        loss, which squashing would hide.
 
     Examples
     --------

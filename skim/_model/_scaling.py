@@ -4,9 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
-from skim._utils import evenly_spaced
+from skim._utils import Stored, evenly_spaced
 
 # Far beyond any training value; keeps squares of it finite in single precision.
 FAR_AWAY = 1e6
@@ -15,7 +14,7 @@ FAR_AWAY = 1e6
 # clipped in the mean and standard deviation, or one would hide all others.
 REACH = 30.0
 MAX_ROWS_FOR_QUANTILES = 10_000
-MAX_KNOTS = 1000  # values of a column between which normal scores are interpolated
+MAX_KNOTS = 1000  # values of a column between which ranks are interpolated
 
 # A cell is far from its column beyond 1.5 times the reach of the column's tail, which
 # is taken to be no heavier than this, and no longer than 20 standard deviations.
@@ -76,7 +75,7 @@ class ScaledTable:
         return values.reshape(*rows.shape[:-1], -1)
 
     def inputs(self):
-        """Return the scaled values of all rows, without the normal scores."""
+        """Return the scaled values of all rows, without their ranks."""
         if isinstance(self.scaler, RankScaler):
             return self.cells()
         return self.values()
@@ -203,11 +202,7 @@ class InputScaler:
 
 
 class RankScaler(InputScaler):
-    """Squash every feature, and add its normal scores beside all of them.
-
-    The score of a value is the quantile of the normal distribution that corresponds to
-    its rank in the training data. Values and scores are squashed alike.
-    """
+    """Squash every feature, and add its ranks beside all of them, squashed alike."""
 
     def __init__(self, *, far_loss):
         super().__init__("squash", far_loss=far_loss)
@@ -215,42 +210,60 @@ class RankScaler(InputScaler):
     def fit(self, X):
         """Learn the distribution of each feature."""
         super().fit(X)
-        sample = X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
-        columns = zip(sample.T, self.constant_, strict=True)
-        self._knots = [_normal_scores(*column) for column in columns]
+        self.ranks_ = Ranks.of(X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)])
         self.fill_ = np.tile(self.fill_, 2)
         self.column_shares_ = np.tile(np.eye(X.shape[1]), (2, 1))
         return self
 
     def scale(self, X):
-        """Return values and scores of the data, and its missing and far cells."""
+        """Return values and ranks of the data, and its missing and far cells."""
         rows = super().scale(X)
-        normal = np.empty_like(rows.values)
-        for j, (values, scores) in enumerate(self._knots):
-            normal[:, j] = np.interp(X[:, j], values, scores)
-        return ScaledRows(np.hstack([rows.values, normal]), rows.missing, rows.far)
+        ranks = (np.tanh(self.ranks_.transform(X) / 3) + 1) / 2
+        ranks[:, self.constant_ & (self.n_known_ > 0)] = 0.5  # it may be mere rounding
+        ranks[np.isnan(rows.values)] = np.nan
+        both = np.hstack([rows.values, ranks], dtype=np.float32, casting="same_kind")
+        return ScaledRows(both, rows.missing, rows.far)
 
     def over_columns(self, terms, typical, X):
-        """Sum what values and scores add to losses by column."""
+        """Sum what values and ranks add to losses by column."""
         return terms.reshape(len(terms), 2, -1).sum(axis=1)
 
 
-def _normal_scores(column, is_constant):
-    """Return some values of a column in ascending order, and their squashed scores.
+@dataclass(frozen=True)
+class Ranks(Stored):
+    """The ranks of values in their columns, standardised; NaN where missing.
 
-    The score of a value that occurs several times is that of its middle rank.
+    Attributes
+    ----------
+    knots : list of (ndarray, ndarray)
+        For each column, some of its values in ascending order, and their ranks. Equal
+        values have their middle rank; others are interpolated.
     """
-    column = column[~np.isnan(column)]
-    if is_constant or not len(column):  # nothing is known about an empty column
-        return np.zeros(1), np.full(1, 0.5 if is_constant else np.nan)
-    values, counts = np.unique(column, return_counts=True)
-    z = ndtri((np.cumsum(counts) - counts / 2) / len(column))
-    mean = np.average(z, weights=counts)
-    spread = np.sqrt(np.average((z - mean) ** 2, weights=counts))
-    deviation = spread if spread > 0 else 1.0
-    scores = (np.tanh((z - mean) / (3 * deviation)) + 1) / 2
-    kept = np.unique(evenly_spaced(len(values), MAX_KNOTS))
-    return values[kept].astype(np.float64), scores[kept]
+
+    knots: list
+
+    @classmethod
+    def of(cls, X):
+        """Learn the ranks of the values of each column."""
+        knots = []
+        for column in X.T:
+            known = column[~np.isnan(column)]
+            known = known if len(known) else np.zeros(1)
+            values, counts = np.unique(known, return_counts=True)
+            ranks = np.cumsum(counts) - counts / 2
+            ranks -= np.average(ranks, weights=counts)
+            spread = np.sqrt(np.average(ranks**2, weights=counts))
+            ranks /= spread if spread > 0 else 1.0
+            kept = np.unique(evenly_spaced(len(values), MAX_KNOTS))
+            knots.append((values[kept].astype(np.float64), ranks[kept]))
+        return cls(knots)
+
+    def transform(self, X):
+        """Return the ranks of values."""
+        found = np.empty(X.shape)
+        for j, (values, ranks) in enumerate(self.knots):
+            found[:, j] = np.interp(X[:, j], values, ranks)
+        return found
 
 
 def _center_and_tail(X):

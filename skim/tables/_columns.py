@@ -101,15 +101,14 @@ class DateEncoder:
     """Encode dates as day, weekday and hour.
 
     Days are counted from 1970. A day outside the period of the training data counts
-    as one near its start or end, where 5 % of the days are earlier or later, unless it
-    is further away than the period is long.
+    as its first or last day, unless it is further away than the period is long.
     """
 
     def __init__(self, form, column):
         days = to_days(column, form)
         self.form = form
-        ends = np.floor(np.nanquantile(days, [0.0, 0.05, 0.95, 1.0]))
-        self.first, self.early, self.late, self.last = ends.tolist()
+        self.first = float(np.floor(np.nanmin(days)))
+        self.last = float(np.floor(np.nanmax(days)))
         self.parts = varying_parts(days)
         self.suffixes = [f"_{part}" for part in self.parts]
 
@@ -127,13 +126,12 @@ class DateEncoder:
     def transform(self, column):
         """Return the features, an ndarray of shape (n, n_features)."""
         days = to_days(column, self.form)
-        reach = self.last - self.first
+        first, last, reach = self.first, self.last, self.last - self.first
         out = np.column_stack([_part(days, part) for part in self.parts])
         if self.parts[0] == "day":
-            day = out[:, 0].copy()
-            is_late, is_early = day > self.last, day < self.first
-            out[is_late, 0] = np.maximum(self.late, day[is_late] - reach)
-            out[is_early, 0] = np.minimum(self.early, day[is_early] + reach)
+            day = out[:, 0]
+            later = np.maximum(np.minimum(day, last), day - reach)
+            out[:, 0] = np.minimum(np.maximum(later, first), later + reach)
         return out
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
-from sklearn.preprocessing import QuantileTransformer
 
+from skim._model._scaling import Ranks
 from skim._utils import Stored, evenly_spaced
 
 LARGEST = 1e300  # number that infinity counts as
@@ -24,7 +24,7 @@ N_SIMILAR = 20  # rows that tell what to expect in a cell
 # `python -m benchmarks accuracy`.
 SHARE_NEAREST = 0.25
 N_COMPARED = 1_000  # rows that stand for all others
-RANK_WEIGHT = 0.5  # of normal scores beside values
+RANK_WEIGHT = 0.8  # of ranks beside values
 BLOCK = 2**20  # distances computed at once
 
 
@@ -32,19 +32,16 @@ BLOCK = 2**20  # distances computed at once
 class Space(Stored):
     """The columns of a table as coordinates in which similar rows are near.
 
-    Numbers are standardised and have the normal score of their rank as a second
-    coordinate, so that a value beyond all others is far from them in columns of any
-    scale. The levels of a column are corners at the same distance from each other,
-    about that of two ordinary numbers.
+    Numbers are standardised and have their rank as a second coordinate, which tells
+    the many alike of a skewed column apart. The levels of a column are corners at the
+    same distance from each other, about that of two ordinary numbers.
 
     Attributes
     ----------
     center, spread : ndarray
         Mean and standard deviation of the numbers.
-    ranks : QuantileTransformer or None
-        Gives normal scores; None without numbers.
-    rank_center, rank_spread : ndarray
-        Mean and standard deviation of the normal scores.
+    ranks : Ranks
+        Of the numbers.
     n_levels : list of int
         For each column of levels.
     reach : float
@@ -53,9 +50,7 @@ class Space(Stored):
 
     center: np.ndarray
     spread: np.ndarray
-    ranks: QuantileTransformer | None
-    rank_center: np.ndarray
-    rank_spread: np.ndarray
+    ranks: Ranks
     n_levels: list
     reach: float
 
@@ -63,23 +58,17 @@ class Space(Stored):
     def of(cls, numbers, codes, reach):
         """Learn from numbers, of shape (n, p), and codes of levels, of shape (n, q)."""
         numbers = np.where(np.isinf(numbers), np.nan, numbers)
-        ranks, scores = None, numbers
-        if numbers.shape[1]:
-            ranks = QuantileTransformer(output_distribution="normal", random_state=0)
-            ranks.set_params(n_quantiles=min(1000, len(numbers)))
-            scores = ranks.fit_transform(numbers)
         low, middle, high = np.nanquantile(numbers, [0.05, 0.5, 0.95], axis=0)
         usual = 3 * (high - low)
         with np.errstate(over="ignore"):
             ordinary = np.clip(numbers, middle - usual, middle + usual)
-        spread = _spread(ordinary)
-        spread = np.where(spread > 0, spread, _spread(numbers))
+        spread = np.nanstd(ordinary, axis=0)
+        with np.errstate(over="ignore"):
+            spread = np.where(spread > 0, spread, np.nanstd(numbers, axis=0))
         return cls(
             np.nanmean(ordinary, axis=0),
             np.where(spread > 0, spread, 1.0),
-            ranks,
-            np.nanmean(scores, axis=0),
-            np.where(_spread(scores) > 0, _spread(scores), 1.0),
+            Ranks.of(numbers),
             (codes.max(axis=0, initial=0) + 1).tolist(),
             reach,
         )
@@ -89,11 +78,9 @@ class Space(Stored):
         numbers = np.clip(numbers, -LARGEST, LARGEST)
         with np.errstate(over="ignore"):
             z = (numbers - self.center) / self.spread
-        parts = [self.reach * np.tanh(z / self.reach)]
-        if self.ranks is not None:
-            scores = self.ranks.transform(numbers) - self.rank_center
-            parts.append(RANK_WEIGHT * scores / self.rank_spread)
-        both = np.nan_to_num(np.stack(parts, axis=2)).reshape(len(z), -1)
+        values = self.reach * np.tanh(z / self.reach)
+        ranks = RANK_WEIGHT * self.ranks.transform(numbers)
+        both = np.nan_to_num(np.stack([values, ranks], axis=2)).reshape(len(z), -1)
         blocks = [both.astype(np.float32)]
         for k, n_levels in enumerate(self.n_levels):
             corners = _corners(n_levels).astype(np.float32)
@@ -204,8 +191,3 @@ def _mean_of_others(distances, may_be_self=True):
     is_self = may_be_self & (nearest < SAME)
     left_out = np.where(is_self, nearest, distances.max(axis=1))
     return (distances.sum(axis=1) - left_out) / max(distances.shape[1] - 1, 1)
-
-
-def _spread(numbers):
-    with np.errstate(over="ignore"):
-        return np.nanstd(numbers, axis=0)
