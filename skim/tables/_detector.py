@@ -33,13 +33,13 @@ class TableDetector(ThresholdMixin, BaseEstimator):
     A row is judged in three ways, all on one scale of surprise, the negative logarithm
     of how rare it would be among ordinary rows:
 
-    - **cells**: each value against its column. Numbers and dates are compared with
-      each of the two tails of their column, and numbers also with those of rows that
-      have the same level of another column; levels are judged by how rare they are.
-      Misspellings of a frequent level, signs that no other number has, cells that
-      cannot be read, and dates in an impossible order are stranger than what is merely
-      rare.
-    - **neighbours**: each row against the rows most like it.
+    - **cells**: the strangest value of the row against its column. Numbers and dates
+      are compared with each of the two tails of their column, and numbers also with
+      those of rows that have the same level of another column; levels are judged by
+      how rare they are. Misspellings of a frequent level, signs that no other number
+      has, cells that cannot be read, and dates in an impossible order are stranger
+      than what is merely rare.
+    - **neighbours**: the distance of each row from the nearest quarter of the others.
     - **networks**: the loss of each row by a detector of skim on the encoded columns.
 
     :meth:`reasons` says in words what is strange about a row.
@@ -51,7 +51,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
     detector : object, default=None
         A detector of skim for numbers, which sees the columns as encoded by
         :class:`~skim.tables.TableEncoder`. None means an
-        :class:`~skim.ALTBIDetector` of twelve networks, so that the verdict depends
+        :class:`~skim.ALTBIDetector` of eight networks, so that the verdict depends
         little on the seed.
 
     by : str or int, default=None

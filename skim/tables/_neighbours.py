@@ -25,7 +25,7 @@ N_SIMILAR = 20  # rows that tell what to expect in a cell
 SHARE_NEAREST = 0.25
 N_COMPARED = 1_000  # rows that stand for all others
 RANK_WEIGHT = 0.8  # of ranks beside values
-BLOCK = 2**20  # distances computed at once
+BLOCK = 2**22  # distances computed at once
 
 
 @dataclass(frozen=True)
@@ -129,17 +129,21 @@ class Neighbours(Stored):
         A row at no distance counts as the row itself, so that rows of the training
         data have no advantage over others; but not a new row beside clean data.
         """
-        compared = self.space.coordinates(self.numbers, self.codes)
-        rows = self.space.coordinates(numbers, codes)
+        place = self.space.coordinates
+        compared = place(self.numbers, self.codes)
         if self.is_clean:
             n_found = min(2, len(compared))
             search = NearestNeighbors(n_neighbors=n_found, n_jobs=n_jobs).fit(compared)
-            found = _mean_of_others(search.kneighbors(rows)[0], is_training)
+            distances, _ = search.kneighbors(place(numbers, codes))
+            found = _mean_of_others(distances, is_training)
         else:
             compared = compared[evenly_spaced(len(compared), N_COMPARED)]
             size = BLOCK // len(compared)
-            blocks = (rows[i : i + size] for i in range(0, len(rows), size))
-            found = np.concatenate([_mean_nearest(block, compared) for block in blocks])
+            starts = range(0, len(numbers), size)
+            blocks = [slice(start, start + size) for start in starts]
+            found = np.concatenate(
+                [_mean_nearest(place(numbers[b], codes[b]), compared) for b in blocks]
+            )
         known = np.isfinite(numbers).sum(axis=1) + (codes >= 0).sum(axis=1)
         n_columns = numbers.shape[1] + codes.shape[1]
         # Half of what gaps hide is in the distances of others from the middle.
