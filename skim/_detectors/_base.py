@@ -153,17 +153,17 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
         schedule.validate(self.epochs, self.stopping)
         network.validate(X.shape[1])
         is_clean = self.contamination == 0
+        n_members = self.n_estimators
         if is_clean:
             schedule = schedule.for_clean_data()
+            if n_members < 2:
+                raise ValueError(
+                    "contamination=0 needs n_estimators of at least 2, so that each "
+                    f"row is left out by one network; got {n_members}."
+                )
         device = nets.resolve_device(self.device)
         scaler = network.scaler(X.shape[1]).fit(X)
         _check_columns(scaler, getattr(checked, "feature_names_in_", None))
-        n_members = self.n_estimators
-        if is_clean and n_members < 2:
-            raise ValueError(
-                "contamination=0 needs at least two members, so that each row is left "
-                f"out by one; increase n_estimators={n_members}."
-            )
         training_rows = None
         if len(X) > MAX_ROWS:
             training_rows = sample_without_replacement(
@@ -320,7 +320,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
             yield finite(-losses, nan=-FLOAT32_MAX)
 
     def feature_space(self, X: ArrayLike) -> NDArray[np.float32]:
-        """Return rows as the networks see them.
+        """Return the scaled features of rows, without the ranks that networks may see.
 
         Parameters
         ----------

@@ -141,13 +141,17 @@ class ComponentScaler(InputScaler):
     def _inside(self, deviations):
         return deviations @ self.components_.T @ self.components_
 
+    def by_column(self, by_input):
+        """Return what columns add to losses, of shape (..., p), given their inputs."""
+        return by_input @ self.column_shares_
+
     def over_columns(self, terms, typical, X):
         """Split what inputs add to losses over the columns, by their squared shares."""
         squares = np.nan_to_num(np.square(self._deviations(self.cells(X))))
         totals = squares @ self.column_shares_.T
         excess = (terms - typical) / np.where(totals > 0, totals, np.inf)
         contributions = squares * (excess @ self.column_shares_)
-        return contributions + typical @ self.column_shares_
+        return contributions + self.by_column(typical)
 
 
 def _like_others(deviations, n_components):

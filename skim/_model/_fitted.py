@@ -51,17 +51,13 @@ class FittedModel(Stored):
             by_snapshot = self.by_snapshot(part.values, n_threads)
             # Python's sum adds in the same order whatever the other rows.
             total = sum(sum(losses) for losses, _ in by_snapshot)
-            found.append(self.completed(total / self._n_states, part))
+            n_states = len(self.snapshots.weights) * self.n_members
+            found.append(self.completed(total / n_states, part))
         return np.concatenate(found)
 
     def scores(self, rows, *, n_threads=1):
         """Return the negated losses of rows, however far they are."""
         return finite(-self.losses(rows, n_threads=n_threads), nan=-FLOAT32_MAX)
-
-    @property
-    def _n_states(self):
-        """Number of snapshots of members that are averaged."""
-        return len(self.snapshots.weights) * self.n_members
 
     def held_out_losses(self, rows):
         """Return the losses of training rows as if no member had seen them.
@@ -152,11 +148,9 @@ class FittedModel(Stored):
         with nets.compute():
             values = self.scaler.scale(self.sample).values
             losses, terms = self._losses_and_terms(values)
-        is_known = ~np.isnan(values[:, : terms.shape[1]])
-        n_known = np.maximum(is_known.sum(axis=0), 1)
+        n_known = np.maximum((~np.isnan(values)).sum(axis=0), 1)
         by_input = terms.sum(axis=0) / n_known  # 0 where missing
-        shares = self.scaler.column_shares_
-        by_column = by_input if shares is None else by_input @ shares
+        by_column = self.scaler.by_column(by_input)
         rest = float(np.median(losses - terms.sum(axis=1)))
         return Typical(by_input, by_column, rest)
 
@@ -168,9 +162,7 @@ class FittedModel(Stored):
         typical, found = self.typical, np.empty(table.X.shape)
         for block, rows in table:
             _, terms = self._losses_and_terms(rows.values, n_threads)
-            if self.scaler.column_shares_ is not None:
-                X = table.X[block]
-                terms = self.scaler.over_columns(terms, typical.by_input, X)
+            terms = self.scaler.over_columns(terms, typical.by_input, table.X[block])
             if rows.missing is not None:
                 factor = gap_factor(rows.missing, self._n_known_columns)
                 has_gaps = rows.missing.any(axis=1)
@@ -212,8 +204,8 @@ class FittedModel(Stored):
         n_members = weights.shape[1]
         entries = np.zeros(weights.shape[:2], dtype=np.intp)
         snapshots = Snapshots(weights, statistics, entries)
-        found = {"snapshots": snapshots, "noise": noise, "n_members": n_members}
-        return replace(self, **found, log=None)
+        now = replace(self, snapshots=snapshots, noise=noise, n_members=n_members)
+        return replace(now, log=None)
 
     def normalized(self, rows):
         """Return the model with its losses on the scale of the training data."""
@@ -266,8 +258,9 @@ class FittedModel(Stored):
                     totals[k] = self._total_losses(k, rows)
             # Later entries never look back further than this one.
             totals = {k: total for k, total in totals.items() if k >= counted[0]}
-            total = np.sum([totals[k] for k in counted], axis=0)
-            losses = total / (len(counted) * self.n_members)
+            # Python's sum adds in the same order whatever the other rows.
+            losses: Any = sum(totals[k] for k in counted)
+            losses /= len(counted) * self.n_members
             earlier = self._at_entry(entry)
             for block, part in rows:
                 losses[block] = earlier.completed(losses[block], part)

@@ -50,19 +50,20 @@ class VAEConfig(NetworkConfig):
     max_width : int, default=128
         Largest width of the networks. Up to this limit, their first block has 32
         units for fewer than 100 features, 128 for fewer than 400, 256 for fewer than
-        1500 and 512 beyond; the second block has half and the latent code a
-        quarter of that.
+        1500 and 512 beyond; the second block has half and the latent code at most a
+        quarter of that, or about the number of inputs if that is less.
 
     n_components : "auto" or None, default="auto"
         Whether the networks see principal components instead of the features of tables
         of 200 or more features: 128 of them, but at most one for every three rows.
-        Components are min-max scaled, whatever `scaling` is. None disables this.
+        Components are min-max scaled, without ranks, whatever `scaling` is. None
+        disables this.
 
     scaling : {"ranks", "squash", "minmax"}, default="ranks"
         How features are scaled. "squash" maps standardised values z to
         ``(tanh(z / 3) + 1) / 2``, and "minmax" the training range to [0, 1]. With
         "ranks", the networks see every feature twice: its squashed values, and its
-        ranks in the training data, standardised and squashed alike. But for
+        ranks in the training data, standardised and squashed alike. Except with
         "minmax", a cell far from all others of its column adds its distance to the
         loss, which squashing would hide.
 
@@ -89,6 +90,8 @@ class VAEConfig(NetworkConfig):
         max_width, n_inputs = self.max_width, len(scaler.fill_)
         if isinstance(scaler, ComponentScaler):
             max_width = min(max_width, MAX_COMPONENTS // 2)
+        # Twice the inputs make the code longer in tables of few features, but not the
+        # networks wider in those of many, which would be slow and no more accurate.
         n_features = n_inputs // 2 if isinstance(scaler, RankScaler) else n_inputs
         *hidden, _ = hidden_and_latent_widths(n_features, max_width)
         *_, n_latent = hidden_and_latent_widths(n_inputs, hidden[0])

@@ -76,9 +76,7 @@ class ScaledTable:
 
     def inputs(self):
         """Return the scaled values of all rows, without their ranks."""
-        if isinstance(self.scaler, RankScaler):
-            return self.cells()
-        return self.values()
+        return self.scaler.inputs(self.X)
 
     def cells(self, places=slice(None)):
         """Return the scaled cells of rows, which wide tables hide from the networks."""
@@ -94,7 +92,6 @@ class InputScaler:
 
     free = FREE  # how many tails a cell may be out without being far
     constant_tail = MAX_TAIL  # of columns that are constant, in multiples of their size
-    column_shares_: Any = None  # of the columns in each input, unless they are the same
 
     def __init__(self, how, *, centred=False, factor=1.0, far_loss=0.0):
         self.how = how
@@ -150,6 +147,18 @@ class InputScaler:
     def transform(self, X):
         """Return what the networks see, in single precision."""
         return self.scale(X).values
+
+    def inputs(self, X):
+        """Return the features that the networks see."""
+        return self.transform(X)
+
+    def by_column(self, by_input):
+        """Return what columns add to losses, of shape (..., p), given their inputs."""
+        return by_input
+
+    def over_columns(self, terms, typical, X):
+        """Split what inputs add to losses over the columns."""
+        return self.by_column(terms)
 
     def cells(self, X):
         """Return the squashed or min-max scaled cells, with NaN in missing ones."""
@@ -212,21 +221,24 @@ class RankScaler(InputScaler):
         super().fit(X)
         self.ranks_ = Ranks.of(X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)])
         self.fill_ = np.tile(self.fill_, 2)
-        self.column_shares_ = np.tile(np.eye(X.shape[1]), (2, 1))
         return self
 
     def scale(self, X):
         """Return values and ranks of the data, and its missing and far cells."""
         rows = super().scale(X)
         ranks = (np.tanh(self.ranks_.transform(X) / 3) + 1) / 2
-        ranks[:, self.constant_ & (self.n_known_ > 0)] = 0.5  # it may be mere rounding
+        ranks[:, self.constant_] = 0.5  # what varies is mere rounding
         ranks[np.isnan(rows.values)] = np.nan
         both = np.hstack([rows.values, ranks], dtype=np.float32, casting="same_kind")
         return ScaledRows(both, rows.missing, rows.far)
 
-    def over_columns(self, terms, typical, X):
-        """Sum what values and ranks add to losses by column."""
-        return terms.reshape(len(terms), 2, -1).sum(axis=1)
+    def inputs(self, X):
+        """Return the scaled data without its ranks."""
+        return self.cells(X)
+
+    def by_column(self, by_input):
+        """Return what columns add to losses, of shape (..., p), given their inputs."""
+        return by_input.reshape(*by_input.shape[:-1], 2, -1).sum(axis=-2)
 
 
 @dataclass(frozen=True)
@@ -250,11 +262,10 @@ class Ranks(Stored):
             known = column[~np.isnan(column)]
             known = known if len(known) else np.zeros(1)
             values, counts = np.unique(known, return_counts=True)
-            ranks = np.cumsum(counts) - counts / 2
-            ranks -= np.average(ranks, weights=counts)
+            ranks = np.cumsum(counts) - counts / 2 - len(known) / 2
             spread = np.sqrt(np.average(ranks**2, weights=counts))
             ranks /= spread if spread > 0 else 1.0
-            kept = np.unique(evenly_spaced(len(values), MAX_KNOTS))
+            kept = evenly_spaced(len(values), MAX_KNOTS)
             knots.append((values[kept].astype(np.float64), ranks[kept]))
         return cls(knots)
 

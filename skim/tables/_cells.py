@@ -188,10 +188,10 @@ class NumberCells(Stored):
             leeway,
         )
 
-    def eased(self, values):
-        """Return values with late dates, within the leeway, as the last usual one."""
-        late = np.where(values > self.upper.start, self.leeway, 0)
-        return np.maximum(values - late, np.minimum(values, self.upper.start))
+    def is_late(self, values):
+        """Whether values are dates after the usual ones, but within the leeway."""
+        start = self.upper.start
+        return (values > start) & (values <= start + self.leeway)
 
     def judge(self, values, is_missing):
         """Return the surprise of cells, and its kind as a place in `KINDS`."""
@@ -200,7 +200,7 @@ class NumberCells(Stored):
         surprise, kind = np.zeros(n), np.zeros(n, dtype=np.int8)
         x = values[known]
         low = self.lower.surprise(-x)
-        high = self.upper.surprise(self.eased(x))
+        high = self.upper.surprise(np.where(self.is_late(x), self.upper.start, x))
         surprise[known] = np.maximum(low, high)
         kind[known] = np.where(high >= low, KIND["high"], KIND["low"])
         if self.rare_sign:

@@ -1,4 +1,4 @@
-"""How far each row of a table is from the rows most like it."""
+"""How far each row of a table is from others, and which are most like it."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import QuantileTransformer
 
-from skim._model._scaling import Ranks
 from skim._utils import Stored, evenly_spaced
 
 LARGEST = 1e300  # number that infinity counts as
-REACH, REACH_CLEAN = 3.0, 10.0  # standard deviations beyond which numbers are squashed
+REACH, REACH_CLEAN = 3.0, 10.0  # what standardised numbers and ranks are squashed to
 N_CODES = 16  # inputs that stand for the levels of a column
-MAX_ROWS = 10_000  # of the training data that others are compared with
-MIN_ROWS = 2_000  # of a large table, where comparing more would take too long
+MAX_ROWS = 10_000  # of the training data, kept to compare others with
+MIN_ROWS = 2_000  # of large clean data, where comparing more would take too long
 MAX_PAIRS = 10**9  # of rows that are compared, beyond which fewer are kept
 SAME = 1e-3  # largest distance of a row from itself, by rounding
 N_SIMILAR = 20  # rows that tell what to expect in a cell
-# Rows whose distances count are more than a cluster of outliers has, which would
-# otherwise be near each other. These and how ranks are weighed are chosen by
-# `python -m benchmarks accuracy`.
+# Share of the rows, the nearest ones, whose distances are averaged: more than a cluster
+# of outliers has, whose rows would otherwise be near each other. Chosen, like the
+# weight, by `python -m benchmarks accuracy`.
 SHARE_NEAREST = 0.25
+RANK_WEIGHT = 0.7  # of normal scores beside values
 N_COMPARED = 1_000  # rows that stand for all others
-RANK_WEIGHT = 0.8  # of ranks beside values
 BLOCK = 2**22  # distances computed at once
 
 
@@ -32,61 +32,77 @@ BLOCK = 2**22  # distances computed at once
 class Space(Stored):
     """The columns of a table as coordinates in which similar rows are near.
 
-    Numbers are standardised and have their rank as a second coordinate, which tells
-    the many alike of a skewed column apart. The levels of a column are corners at the
-    same distance from each other, about that of two ordinary numbers.
+    Numbers are standardised and have the normal score of their rank as a second
+    coordinate, which tells the many alike of a skewed column apart. The levels of a
+    column are corners at the same distance from each other.
 
     Attributes
     ----------
     center, spread : ndarray
         Mean and standard deviation of the numbers.
-    ranks : Ranks
-        Of the numbers.
+    ranks : QuantileTransformer or None
+        Gives normal scores; None without numbers.
+    rank_center, rank_spread : ndarray
+        Mean and standard deviation of the normal scores.
     n_levels : list of int
         For each column of levels.
     reach : float
-        Standard deviations beyond which numbers are squashed.
+        What standardised numbers and scores are squashed to.
     """
 
     center: np.ndarray
     spread: np.ndarray
-    ranks: Ranks
+    ranks: QuantileTransformer | None
+    rank_center: np.ndarray
+    rank_spread: np.ndarray
     n_levels: list
     reach: float
 
     @classmethod
-    def of(cls, numbers, codes, reach):
+    def of(cls, numbers, codes, is_clean):
         """Learn from numbers, of shape (n, p), and codes of levels, of shape (n, q)."""
         numbers = np.where(np.isinf(numbers), np.nan, numbers)
-        low, middle, high = np.nanquantile(numbers, [0.05, 0.5, 0.95], axis=0)
-        usual = 3 * (high - low)
-        with np.errstate(over="ignore"):
-            ordinary = np.clip(numbers, middle - usual, middle + usual)
-        spread = np.nanstd(ordinary, axis=0)
-        with np.errstate(over="ignore"):
-            spread = np.where(spread > 0, spread, np.nanstd(numbers, axis=0))
+        ranks, scores, ordinary = None, numbers, numbers
+        if numbers.shape[1]:
+            ranks = QuantileTransformer(output_distribution="normal", random_state=0)
+            ranks.set_params(n_quantiles=min(1000, len(numbers)))
+            scores = ranks.fit_transform(numbers)
+            low, middle, high = np.nanquantile(numbers, [0.05, 0.5, 0.95], axis=0)
+            reach = 3 * (high - low)
+            with np.errstate(over="ignore"):
+                ordinary = np.clip(numbers, middle - reach, middle + reach)
+        spread, own = _spread(ordinary), _spread(numbers)
         return cls(
             np.nanmean(ordinary, axis=0),
-            np.where(spread > 0, spread, 1.0),
-            Ranks.of(numbers),
+            np.select([spread > 0, own > 0], [spread, own], 1.0),
+            ranks,
+            np.nanmean(scores, axis=0),
+            np.where(_spread(scores) > 0, _spread(scores), 1.0),
             (codes.max(axis=0, initial=0) + 1).tolist(),
-            reach,
+            REACH_CLEAN if is_clean else REACH,
         )
 
     def coordinates(self, numbers, codes):
         """Return rows in this space; gaps are 0, in the middle."""
         numbers = np.clip(numbers, -LARGEST, LARGEST)
         with np.errstate(over="ignore"):
-            z = (numbers - self.center) / self.spread
-        values = self.reach * np.tanh(z / self.reach)
-        ranks = RANK_WEIGHT * self.ranks.transform(numbers)
-        both = np.nan_to_num(np.stack([values, ranks], axis=2)).reshape(len(z), -1)
-        blocks = [both.astype(np.float32)]
+            parts = [(numbers - self.center) / self.spread]
+        if self.ranks is not None:
+            scores = self.ranks.transform(numbers) - self.rank_center
+            parts.append(scores / self.rank_spread)
+        both = self.reach * np.tanh(np.stack(parts, axis=2) / self.reach)
+        both[:, :, 1:] *= RANK_WEIGHT
+        blocks = [np.nan_to_num(both).reshape(len(both), -1).astype(np.float32)]
         for k, n_levels in enumerate(self.n_levels):
             corners = _corners(n_levels).astype(np.float32)
             corners = np.vstack([corners, np.zeros_like(corners[:1])])  # for gaps
             blocks.append(corners[np.minimum(codes[:, k], n_levels)])
         return np.hstack(blocks)
+
+
+def _spread(numbers):
+    with np.errstate(over="ignore"):
+        return np.nanstd(numbers, axis=0)
 
 
 def _corners(n_levels):
@@ -118,26 +134,28 @@ class Neighbours(Stored):
     @classmethod
     def of(cls, numbers, codes, is_clean):
         """Keep the rows of a table, or some of them."""
-        n_kept = np.clip(MAX_PAIRS // len(numbers), MIN_ROWS, MAX_ROWS)
-        kept = evenly_spaced(len(numbers), int(n_kept))
-        space = Space.of(numbers, codes, REACH_CLEAN if is_clean else REACH)
+        n_kept = MAX_ROWS
+        if is_clean:
+            n_kept = int(np.clip(MAX_PAIRS // len(numbers), MIN_ROWS, MAX_ROWS))
+        kept = evenly_spaced(len(numbers), n_kept)
+        space = Space.of(numbers, codes, is_clean)
         return cls(space, numbers[kept], codes[kept], is_clean)
 
     def distances(self, numbers, codes, is_training, n_jobs=None):
-        """Return how far rows are from those most like them.
+        """Return how far rows are from those near them.
 
         A row at no distance counts as the row itself, so that rows of the training
         data have no advantage over others; but not a new row beside clean data.
         """
-        place = self.space.coordinates
-        compared = place(self.numbers, self.codes)
+        place, n_kept = self.space.coordinates, len(self.numbers)
         if self.is_clean:
-            n_found = min(2, len(compared))
-            search = NearestNeighbors(n_neighbors=n_found, n_jobs=n_jobs).fit(compared)
-            distances, _ = search.kneighbors(place(numbers, codes))
+            compared = place(self.numbers, self.codes)
+            search = NearestNeighbors(n_neighbors=min(2, n_kept), n_jobs=n_jobs)
+            distances, _ = search.fit(compared).kneighbors(place(numbers, codes))
             found = _mean_of_others(distances, is_training)
         else:
-            compared = compared[evenly_spaced(len(compared), N_COMPARED)]
+            chosen = evenly_spaced(n_kept, N_COMPARED)
+            compared = place(self.numbers[chosen], self.codes[chosen])
             size = BLOCK // len(compared)
             starts = range(0, len(numbers), size)
             blocks = [slice(start, start + size) for start in starts]
@@ -185,7 +203,8 @@ class Neighbours(Stored):
 def _mean_nearest(rows, compared):
     """Return the mean distance of rows from a share of others, the nearest ones."""
     n_found = min(max(int(SHARE_NEAREST * len(compared)), 1) + 1, len(compared))
-    found = np.partition(cdist(rows, compared), n_found - 1, axis=1)
+    found = cdist(rows, compared)
+    found.partition(n_found - 1, axis=1)
     return _mean_of_others(found[:, :n_found])
 
 

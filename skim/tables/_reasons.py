@@ -34,12 +34,11 @@ def table_reasons(model, frame, n_reasons):
     unusual = np.where(judged.cells > -np.log(UNUSUAL), judged.cells, 0)
     excess = np.where((excess > 0).any(axis=1, keepdims=True), excess, unusual)
     is_strange = np.asarray((excess > 0).any(axis=1))
-    compared = model.neighbours.squares(
-        model.eased(columns.numbers[~is_strange]), codes[~is_strange]
-    )
+    comparable = model.comparable(columns.numbers)
+    compared = model.neighbours.squares(comparable[~is_strange], codes[~is_strange])
     lines = []
     for i, row in enumerate(frame.index):
-        told = Row(model, frame, columns, codes, i)
+        told = Row(model, frame, columns, codes, comparable, i)
         if is_strange[i]:
             found = told.cells(excess[i], judged.kinds[i], n_reasons)
         else:
@@ -63,11 +62,13 @@ class Row:
     frame : DataFrame
     columns : Columns
     codes : ndarray of int of shape (n, q)
+    comparable : ndarray of shape (n, p)
+        Numbers that can be compared with those of other rows, NaN otherwise.
     i : int
         The place of the row in the table.
     """
 
-    def __init__(self, model, frame, columns, codes, i):
+    def __init__(self, model, frame, columns, codes, comparable, i):
         self.model = model
         self.names = model.names
         self.frame = frame
@@ -75,6 +76,7 @@ class Row:
         self.missing = columns.missing[i]
         self.texts = [text.iloc[i] for text in columns.texts]
         self.codes = codes[i]
+        self.comparable = comparable[i]
         self.i = i
         self.group = None
         if model.by is not None:
@@ -118,8 +120,7 @@ class Row:
 
     def _number_in_context(self, j, similar, clearly):
         values = self.model.neighbours.numbers[similar, j]
-        cells = list(self.model.numbers.values())[j]
-        values, value = values[np.isfinite(values)], cells.eased(self.numbers[j])
+        values, value = values[np.isfinite(values)], self.comparable[j]
         if not len(values) or not np.isfinite(value):
             return None
         low, high = values.min(), values.max()
@@ -146,6 +147,7 @@ class Row:
         """Name the columns in which the row differs most from those like it."""
         differences = self.model.neighbours.differences(squares)
         differences[self.missing] = 0
+        differences[: len(self.numbers)][np.isnan(self.comparable)] = 0
         order = np.argsort(-differences, kind="stable")[:N_COMBINED].tolist()
         told = [j for j in order if differences[j] > 0]
         first = sorted(told if len(told) > 1 else order)

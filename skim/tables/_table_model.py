@@ -102,7 +102,7 @@ class Judged:
     kinds : ndarray of int of shape (n, p + q)
         What kind of surprise it is, as its place in `KINDS`.
     neighbours, networks : ndarray of shape (n,)
-        Distance from similar rows, and loss of the networks.
+        Distance from the nearest rows, and loss of the networks.
     """
 
     cells: np.ndarray
@@ -200,13 +200,11 @@ class TableModel(Stored):
                 missing[:, j] |= to_text(frame[name]).isin(self.marks[name])
         return missing
 
-    def eased(self, numbers):
+    def comparable(self, numbers):
         """Return numbers with gaps for dates a little later than nearly all others."""
-        found = np.empty_like(numbers)
+        found = numbers.copy()
         for j, cells in enumerate(self.numbers.values()):
-            own, eased = numbers[:, j], cells.eased(numbers[:, j])
-            is_late = (eased < own) & (eased <= cells.upper.start)
-            found[:, j] = np.where(is_late, np.nan, eased)
+            found[cells.is_late(numbers[:, j]), j] = np.nan
         return found
 
     def groups_of(self, frame):
@@ -233,7 +231,7 @@ class TableModel(Stored):
 
     def judge_columns(self, columns, codes, losses, n_jobs=None, is_training=False):
         """Return what is surprising about rows, given the losses of the networks."""
-        numbers = self.eased(columns.numbers)
+        numbers = self.comparable(columns.numbers)
         distances = self.neighbours.distances(numbers, codes, is_training, n_jobs)
         return replace(
             self.judge_cells(columns, codes), neighbours=distances, networks=losses
@@ -365,7 +363,7 @@ def fit_model(frame, encoder, detector, *, by, is_clean, n_jobs):
         orders=misordered(days),
         rules=dependencies(codes_of),
         contexts=contexts(numbers, codes_of),
-        neighbours=Neighbours.of(model.eased(columns.numbers), codes, is_clean),
+        neighbours=Neighbours.of(model.comparable(columns.numbers), codes, is_clean),
     )
     losses = -detector.training_scores_
     if getattr(detector, "training_rows_", None) is not None:

@@ -104,7 +104,7 @@ def test_clean_data_is_said_before_training(clean):
     ("detector", "message"),
     [
         (ODIMDetector(contamination=0.0), "needs an ALTBISchedule"),
-        (ALTBIDetector(contamination=0.0, n_estimators=1), "at least two members"),
+        (ALTBIDetector(contamination=0.0, n_estimators=1), "at least 2"),
     ],
 )
 def test_what_cannot_be_combined_is_refused(clean, detector, message):
