@@ -329,7 +329,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
 
         Returns
         -------
-        values : ndarray of shape (n_samples, n_inputs)
+        values : ndarray of shape (n_samples, n_scaled)
             The scaled features, or the principal components of a wide table; NaN in
             missing cells.
         """

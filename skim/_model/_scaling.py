@@ -243,7 +243,7 @@ class RankScaler(InputScaler):
 
 @dataclass(frozen=True)
 class Ranks(Stored):
-    """The ranks of values in their columns, standardised; NaN where missing.
+    """The ranks of values in their columns, standardised.
 
     Attributes
     ----------

@@ -268,7 +268,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
 
         Returns
         -------
-        values : ndarray of shape (n_samples, n_inputs)
+        values : ndarray of shape (n_samples, n_scaled)
         """
         check_is_fitted(self)
         frame = as_frame(self, X, reset=False)

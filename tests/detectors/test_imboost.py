@@ -28,7 +28,7 @@ from skim.schedules import ALTBISchedule
 
 
 def small(**params):
-    settings = {"epochs": 14, "n_estimators": 2, "network": "vae", "random_state": 0}
+    settings = {"epochs": 14, "n_estimators": 2, "random_state": 0}
     return ALTBIDetector(schedule=ALTBISchedule(n_snapshots=3), **settings | params)
 
 

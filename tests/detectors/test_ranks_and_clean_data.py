@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from skim import ALTBIDetector, ODIMDetector
+from skim._model._scaling import Ranks
 from skim.networks import VAEConfig
+from skim.schedules import ALTBISchedule
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +54,27 @@ def test_values_and_ranks_of_a_column_are_explained_together(detector, skewed):
     rest = -detector.score_samples(rows) - contributions.sum(axis=1)
     assert np.ptp(rest) < 0.1 * np.ptp(detector.training_scores_)
     assert detector.feature_space(rows).shape == rows.shape
+
+
+def test_equal_values_have_their_middle_rank():
+    X = np.array([[1.0, 7.0], [1.0, 7.0], [3.0, 7.0]])
+    ranks = Ranks.of(X).transform(np.vstack([X, [2.0, 7.0]]))
+    np.testing.assert_allclose(ranks[:, 0], np.array([-1, -1, 2, 0.5]) / np.sqrt(2))
+    assert (ranks[:, 1] == 0).all()
+
+
+def test_stages_of_single_rows_are_those_of_many(skewed):
+    schedule = ALTBISchedule(n_snapshots=19, normalize_losses=True)
+    detector = ALTBIDetector(
+        n_estimators=2,
+        epochs=40,
+        schedule=schedule,
+        stopping=None,
+        store_snapshots=True,
+        random_state=0,
+    ).fit(skewed)
+    *_, last = detector.staged_score_samples(skewed[:1])
+    assert last == detector.training_scores_[0]
 
 
 def test_latent_codes_are_as_wide_as_all_inputs_allow(skewed):

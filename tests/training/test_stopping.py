@@ -100,7 +100,6 @@ def test_the_criterion_is_that_of_the_losses_of_rows(table, stopping, of_losses)
         epochs=1,
         schedule=ALTBISchedule(min_epochs=1),
         stopping=stopping,
-        network="vae",
         n_estimators=3,
         random_state=0,
     ).fit(table)
