@@ -29,7 +29,7 @@ class NetworkConfig(Parameters):
         self.check()
 
     @abstractmethod
-    def scaler(self, n_features):
+    def scaler(self, n_features, is_clean=False):
         """Return what scales the features for the network."""
 
     @abstractmethod
@@ -63,7 +63,8 @@ class VAEConfig(NetworkConfig):
         How features are scaled. "squash" maps standardised values z to
         ``(tanh(z / 3) + 1) / 2``, and "minmax" the training range to [0, 1]. With
         "ranks", the networks see every feature twice: its squashed values, and its
-        ranks in the training data, standardised and squashed alike. Except with
+        ranks in the training data, standardised and squashed alike; in clean data
+        (``contamination=0``), ranks are those of a normal distribution. Except with
         "minmax", a cell far from all others of its column adds its distance to the
         loss, which squashing would hide.
 
@@ -79,11 +80,11 @@ class VAEConfig(NetworkConfig):
     n_components: str | None = parameter("auto", choices=("auto", None))
     scaling: str = parameter("ranks", choices=("ranks", "squash", "minmax"))
 
-    def scaler(self, n_features):
+    def scaler(self, n_features, is_clean=False):
         if self.n_components == "auto" and n_features >= MIN_FEATURES:
             return ComponentScaler(MAX_COMPONENTS, far_loss=FAR_LOSS)
         if self.scaling == "ranks":
-            return RankScaler(far_loss=FAR_LOSS)
+            return RankScaler(far_loss=FAR_LOSS, is_clean=is_clean)
         return InputScaler(self.scaling, far_loss=FAR_LOSS)
 
     def shape(self, scaler):
@@ -124,7 +125,7 @@ class AutoencoderConfig(NetworkConfig):
     hidden_units: int = parameter(8, Integral, 1)
     train_decoder: bool = True
 
-    def scaler(self, n_features):
+    def scaler(self, n_features, is_clean=False):
         # Without biases, a row at the origin is always reconstructed, so the origin
         # should be an ordinary row.
         # A far cell costs the squared error of a saturated cell for each tail's length.
@@ -148,7 +149,7 @@ class ModuleConfig(NetworkConfig):
         super().validate(n_features)
         self._module_shape(n_features).check()
 
-    def scaler(self, n_features):
+    def scaler(self, n_features, is_clean=False):
         return InputScaler(self.scaling, far_loss=FAR_LOSS)
 
     def shape(self, scaler):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from skim._utils import Stored, evenly_spaced
 
@@ -211,15 +212,21 @@ class InputScaler:
 
 
 class RankScaler(InputScaler):
-    """Squash every feature, and add its ranks beside all of them, squashed alike."""
+    """Squash every feature, and add its ranks beside all of them, squashed alike.
 
-    def __init__(self, *, far_loss):
+    In clean data, where it counts what is beyond the training rows, ranks are those of
+    a normal distribution. Otherwise, the ends of a uniform column are nothing special.
+    """
+
+    def __init__(self, *, far_loss, is_clean=False):
         super().__init__("squash", far_loss=far_loss)
+        self.is_clean = is_clean
 
     def fit(self, X):
         """Learn the distribution of each feature."""
         super().fit(X)
-        self.ranks_ = Ranks.of(X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)])
+        sample = X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
+        self.ranks_ = Ranks.of(sample, is_normal=self.is_clean)
         self.fill_ = np.tile(self.fill_, 2)
         return self
 
@@ -255,14 +262,16 @@ class Ranks(Stored):
     knots: list
 
     @classmethod
-    def of(cls, X):
-        """Learn the ranks of the values of each column."""
+    def of(cls, X, *, is_normal=False):
+        """Learn the ranks of each column, or the normal scores that they stand for."""
         knots = []
         for column in X.T:
             known = column[~np.isnan(column)]
             known = known if len(known) else np.zeros(1)
             values, counts = np.unique(known, return_counts=True)
-            ranks = np.cumsum(counts) - counts / 2 - len(known) / 2
+            shares = (np.cumsum(counts) - counts / 2) / len(known)
+            ranks = ndtri(shares) if is_normal else shares - 0.5
+            ranks -= np.average(ranks, weights=counts)
             spread = np.sqrt(np.average(ranks**2, weights=counts))
             ranks /= spread if spread > 0 else 1.0
             kept = evenly_spaced(len(values), MAX_KNOTS)
