@@ -20,8 +20,8 @@ MAX_PAIRS = 10**9  # of rows that are compared, beyond which fewer are kept
 SAME = 1e-3  # largest distance of a row from itself, by rounding
 N_SIMILAR = 20  # rows that tell what to expect in a cell
 # Share of the rows, the nearest ones, whose distances are averaged: more than a cluster
-# of outliers has, whose rows would otherwise be near each other. Chosen, like the
-# weight, by `python -m benchmarks accuracy`.
+# of outliers has, whose rows would otherwise be near each other. It and the weight are
+# measured by `python -m benchmarks accuracy`.
 SHARE_NEAREST = 0.25
 RANK_WEIGHT = 0.7  # of normal scores beside values
 N_COMPARED = 1_000  # rows that stand for all others
@@ -71,13 +71,13 @@ class Space(Stored):
             reach = 3 * (high - low)
             with np.errstate(over="ignore"):
                 ordinary = np.clip(numbers, middle - reach, middle + reach)
-        spread, own = _spread(ordinary), _spread(numbers)
+        spread, own, of_scores = map(_spread, (ordinary, numbers, scores))
         return cls(
             np.nanmean(ordinary, axis=0),
             np.select([spread > 0, own > 0], [spread, own], 1.0),
             ranks,
             np.nanmean(scores, axis=0),
-            np.where(_spread(scores) > 0, _spread(scores), 1.0),
+            np.where(of_scores > 0, of_scores, 1.0),
             (codes.max(axis=0, initial=0) + 1).tolist(),
             REACH_CLEAN if is_clean else REACH,
         )
@@ -142,7 +142,7 @@ class Neighbours(Stored):
         return cls(space, numbers[kept], codes[kept], is_clean)
 
     def distances(self, numbers, codes, is_training, n_jobs=None):
-        """Return how far rows are from those near them.
+        """Return the mean distance of rows from the nearest ones.
 
         A row at no distance counts as the row itself, so that rows of the training
         data have no advantage over others; but not a new row beside clean data.
