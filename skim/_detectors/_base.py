@@ -162,7 +162,7 @@ class BaseDetector(EMAWarmStart, ThresholdMixin, BaseEstimator, metaclass=ABCMet
                     f"row is left out by one network; got {n_members}."
                 )
         device = nets.resolve_device(self.device)
-        scaler = network.scaler(X.shape[1], is_clean).fit(X)
+        scaler = network.scaler(X.shape[1]).fit(X)
         _check_columns(scaler, getattr(checked, "feature_names_in_", None))
         training_rows = None
         if len(X) > MAX_ROWS:

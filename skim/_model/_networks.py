@@ -29,7 +29,7 @@ class NetworkConfig(Parameters):
         self.check()
 
     @abstractmethod
-    def scaler(self, n_features, is_clean=False):
+    def scaler(self, n_features):
         """Return what scales the features for the network."""
 
     @abstractmethod
@@ -63,10 +63,9 @@ class VAEConfig(NetworkConfig):
         How features are scaled. "squash" maps standardised values z to
         ``(tanh(z / 3) + 1) / 2``, and "minmax" the training range to [0, 1]. With
         "ranks", the networks see every feature twice: its squashed values, and its
-        ranks in the training data, standardised and squashed alike; in clean data
-        (``contamination=0``), ranks are those of a normal distribution. Except with
-        "minmax", a cell far from all others of its column adds its distance to the
-        loss, which squashing would hide.
+        ranks in the training data, as those of a normal distribution, squashed alike.
+        Except with "minmax", a cell far from all others of its column adds its
+        distance to the loss, which squashing would hide.
 
     Examples
     --------
@@ -80,11 +79,11 @@ class VAEConfig(NetworkConfig):
     n_components: str | None = parameter("auto", choices=("auto", None))
     scaling: str = parameter("ranks", choices=("ranks", "squash", "minmax"))
 
-    def scaler(self, n_features, is_clean=False):
+    def scaler(self, n_features):
         if self.n_components == "auto" and n_features >= MIN_FEATURES:
             return ComponentScaler(MAX_COMPONENTS, far_loss=FAR_LOSS)
         if self.scaling == "ranks":
-            return RankScaler(far_loss=FAR_LOSS, is_clean=is_clean)
+            return RankScaler(far_loss=FAR_LOSS)
         return InputScaler(self.scaling, far_loss=FAR_LOSS)
 
     def shape(self, scaler):
@@ -125,7 +124,7 @@ class AutoencoderConfig(NetworkConfig):
     hidden_units: int = parameter(8, Integral, 1)
     train_decoder: bool = True
 
-    def scaler(self, n_features, is_clean=False):
+    def scaler(self, n_features):
         # Without biases, a row at the origin is always reconstructed, so the origin
         # should be an ordinary row.
         # A far cell costs the squared error of a saturated cell for each tail's length.
@@ -149,7 +148,7 @@ class ModuleConfig(NetworkConfig):
         super().validate(n_features)
         self._module_shape(n_features).check()
 
-    def scaler(self, n_features, is_clean=False):
+    def scaler(self, n_features):
         return InputScaler(self.scaling, far_loss=FAR_LOSS)
 
     def shape(self, scaler):

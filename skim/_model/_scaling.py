@@ -212,21 +212,15 @@ class InputScaler:
 
 
 class RankScaler(InputScaler):
-    """Squash every feature, and add its ranks beside all of them, squashed alike.
+    """Squash every feature, and add its ranks beside all of them, squashed alike."""
 
-    In clean data, where it counts what is beyond the training rows, ranks are those of
-    a normal distribution. Otherwise, the ends of a uniform column are nothing special.
-    """
-
-    def __init__(self, *, far_loss, is_clean=False):
+    def __init__(self, *, far_loss):
         super().__init__("squash", far_loss=far_loss)
-        self.is_clean = is_clean
 
     def fit(self, X):
         """Learn the distribution of each feature."""
         super().fit(X)
-        sample = X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)]
-        self.ranks_ = Ranks.of(sample, is_normal=self.is_clean)
+        self.ranks_ = Ranks.of(X)
         self.fill_ = np.tile(self.fill_, 2)
         return self
 
@@ -250,27 +244,27 @@ class RankScaler(InputScaler):
 
 @dataclass(frozen=True)
 class Ranks(Stored):
-    """The ranks of values in their columns, standardised.
+    """The ranks of values in their columns, as those of a normal distribution.
 
     Attributes
     ----------
     knots : list of (ndarray, ndarray)
-        For each column, some of its values in ascending order, and their ranks. Equal
-        values have their middle rank; others are interpolated.
+        For each column, some of its values in ascending order, and their standardised
+        ranks. Equal values have their middle rank; others are interpolated.
     """
 
     knots: list
 
     @classmethod
-    def of(cls, X, *, is_normal=False):
-        """Learn the ranks of each column, or the normal scores that they stand for."""
+    def of(cls, X):
+        """Learn the ranks of each column."""
         knots = []
-        for column in X.T:
+        for column in X[:: max(len(X) // MAX_ROWS_FOR_QUANTILES, 1)].T:
             known = column[~np.isnan(column)]
             known = known if len(known) else np.zeros(1)
             values, counts = np.unique(known, return_counts=True)
             shares = (np.cumsum(counts) - counts / 2) / len(known)
-            ranks = ndtri(shares) if is_normal else shares - 0.5
+            ranks = ndtri(shares)
             ranks -= np.average(ranks, weights=counts)
             spread = np.sqrt(np.average(ranks**2, weights=counts))
             ranks /= spread if spread > 0 else 1.0

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
-from sklearn.preprocessing import QuantileTransformer
 
+from skim._model._scaling import Ranks
 from skim._utils import Stored, evenly_spaced
 
 LARGEST = 1e300  # number that infinity counts as
@@ -20,10 +20,9 @@ MAX_PAIRS = 10**9  # of rows that are compared, beyond which fewer are kept
 SAME = 1e-3  # largest distance of a row from itself, by rounding
 N_SIMILAR = 20  # rows that tell what to expect in a cell
 # Share of the rows, the nearest ones, whose distances are averaged: more than a cluster
-# of outliers has, whose rows would otherwise be near each other. It and the weight are
-# measured by `python -m benchmarks accuracy`.
+# of outliers has, whose rows would otherwise be near each other. It is measured by
+# `python -m benchmarks accuracy`.
 SHARE_NEAREST = 0.25
-RANK_WEIGHT = 0.7  # of normal scores beside values
 N_COMPARED = 1_000  # rows that stand for all others
 BLOCK = 2**22  # distances computed at once
 
@@ -32,29 +31,25 @@ BLOCK = 2**22  # distances computed at once
 class Space(Stored):
     """The columns of a table as coordinates in which similar rows are near.
 
-    Numbers are standardised and have the normal score of their rank as a second
-    coordinate, which tells the many alike of a skewed column apart. The levels of a
-    column are corners at the same distance from each other.
+    Numbers are standardised and have their rank as a second coordinate, which tells the
+    many alike of a skewed column apart. The levels of a column are corners at the same
+    distance from each other.
 
     Attributes
     ----------
     center, spread : ndarray
         Mean and standard deviation of the numbers.
-    ranks : QuantileTransformer or None
-        Gives normal scores; None without numbers.
-    rank_center, rank_spread : ndarray
-        Mean and standard deviation of the normal scores.
+    ranks : Ranks
+        Of the numbers.
     n_levels : list of int
         For each column of levels.
     reach : float
-        What standardised numbers and scores are squashed to.
+        What standardised numbers and ranks are squashed to.
     """
 
     center: np.ndarray
     spread: np.ndarray
-    ranks: QuantileTransformer | None
-    rank_center: np.ndarray
-    rank_spread: np.ndarray
+    ranks: Ranks
     n_levels: list
     reach: float
 
@@ -62,22 +57,17 @@ class Space(Stored):
     def of(cls, numbers, codes, is_clean):
         """Learn from numbers, of shape (n, p), and codes of levels, of shape (n, q)."""
         numbers = np.where(np.isinf(numbers), np.nan, numbers)
-        ranks, scores, ordinary = None, numbers, numbers
+        ordinary = numbers
         if numbers.shape[1]:
-            ranks = QuantileTransformer(output_distribution="normal", random_state=0)
-            ranks.set_params(n_quantiles=min(1000, len(numbers)))
-            scores = ranks.fit_transform(numbers)
             low, middle, high = np.nanquantile(numbers, [0.05, 0.5, 0.95], axis=0)
             reach = 3 * (high - low)
             with np.errstate(over="ignore"):
                 ordinary = np.clip(numbers, middle - reach, middle + reach)
-        spread, own, of_scores = map(_spread, (ordinary, numbers, scores))
+        spread, own = map(_spread, (ordinary, numbers))
         return cls(
             np.nanmean(ordinary, axis=0),
             np.select([spread > 0, own > 0], [spread, own], 1.0),
-            ranks,
-            np.nanmean(scores, axis=0),
-            np.where(of_scores > 0, of_scores, 1.0),
+            Ranks.of(numbers),
             (codes.max(axis=0, initial=0) + 1).tolist(),
             REACH_CLEAN if is_clean else REACH,
         )
@@ -86,12 +76,9 @@ class Space(Stored):
         """Return rows in this space; gaps are 0, in the middle."""
         numbers = np.clip(numbers, -LARGEST, LARGEST)
         with np.errstate(over="ignore"):
-            parts = [(numbers - self.center) / self.spread]
-        if self.ranks is not None:
-            scores = self.ranks.transform(numbers) - self.rank_center
-            parts.append(scores / self.rank_spread)
-        both = self.reach * np.tanh(np.stack(parts, axis=2) / self.reach)
-        both[:, :, 1:] *= RANK_WEIGHT
+            standardised = (numbers - self.center) / self.spread
+        both = np.stack([standardised, self.ranks.transform(numbers)], axis=2)
+        both = self.reach * np.tanh(both / self.reach)
         blocks = [np.nan_to_num(both).reshape(len(both), -1).astype(np.float32)]
         for k, n_levels in enumerate(self.n_levels):
             corners = _corners(n_levels).astype(np.float32)

@@ -26,7 +26,7 @@ from skim.tables._text import ISO_DATES, on_unique, to_text
 
 # How much each part of a row's surprise counts, by `python -m benchmarks tables` and
 # `python -m benchmarks accuracy`.
-WEIGHTS = 2.0, 3.0  # of neighbours and networks
+WEIGHTS = 2.5, 2.5  # of neighbours and networks
 CLEAN_WEIGHTS = 6.0, 1.0
 LINEAR = 5.0  # surprise of one of these up to which it counts in full
 ERROR = 8.0  # weight of the cell that looks most like an error
