@@ -62,8 +62,8 @@ class VAEConfig(NetworkConfig):
     scaling : {"ranks", "squash", "minmax"}, default="ranks"
         How features are scaled. "squash" maps standardised values z to
         ``(tanh(z / 3) + 1) / 2``, and "minmax" the training range to [0, 1]. With
-        "ranks", the networks see every feature twice: its squashed values, and its
-        ranks in the training data, as those of a normal distribution, squashed alike.
+        "ranks", the networks see every feature twice: its squashed values, and the
+        normal scores of its ranks in the training data, squashed with ``z / 2``.
         Except with "minmax", a cell far from all others of its column adds its
         distance to the loss, which squashing would hide.
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import expit, ndtri
 
 from skim._utils import Stored, evenly_spaced
 
@@ -212,7 +212,7 @@ class InputScaler:
 
 
 class RankScaler(InputScaler):
-    """Squash every feature, and add its ranks beside all of them, squashed alike."""
+    """Squash every feature, and add its ranks beside all of them, squashed more."""
 
     def __init__(self, *, far_loss):
         super().__init__("squash", far_loss=far_loss)
@@ -227,7 +227,7 @@ class RankScaler(InputScaler):
     def scale(self, X):
         """Return values and ranks of the data, and its missing and far cells."""
         rows = super().scale(X)
-        ranks = (np.tanh(self.ranks_.transform(X) / 3) + 1) / 2
+        ranks = expit(self.ranks_.transform(X))  # (tanh(z / 2) + 1) / 2
         ranks[:, self.constant_] = 0.5  # what varies is mere rounding
         ranks[np.isnan(rows.values)] = np.nan
         both = np.hstack([rows.values, ranks], dtype=np.float32, casting="same_kind")
@@ -249,8 +249,8 @@ class Ranks(Stored):
     Attributes
     ----------
     knots : list of (ndarray, ndarray)
-        For each column, some of its values in ascending order, and their standardised
-        ranks. Equal values have their middle rank; others are interpolated.
+        For each column, some of its values in ascending order, and their ranks. Equal
+        values have their middle rank; others are interpolated.
     """
 
     knots: list
@@ -264,12 +264,8 @@ class Ranks(Stored):
             known = known if len(known) else np.zeros(1)
             values, counts = np.unique(known, return_counts=True)
             shares = (np.cumsum(counts) - counts / 2) / len(known)
-            ranks = ndtri(shares)
-            ranks -= np.average(ranks, weights=counts)
-            spread = np.sqrt(np.average(ranks**2, weights=counts))
-            ranks /= spread if spread > 0 else 1.0
             kept = evenly_spaced(len(values), MAX_KNOTS)
-            knots.append((values[kept].astype(np.float64), ranks[kept]))
+            knots.append((values[kept].astype(np.float64), ndtri(shares[kept])))
         return cls(knots)
 
     def transform(self, X):

@@ -134,10 +134,10 @@ class ALTBISchedule(Schedule):
         With 2.5 and a best epoch of 30, that is after epoch 75, unless a better epoch
         is found by then. None trains for all epochs.
 
-    burn_in : float, default=0.4
+    burn_in : float, default=0.2
         Share of the epochs, up to the best one, before the first snapshot.
 
-    n_snapshots : int, default=6
+    n_snapshots : int, default=4
         Number of evenly spaced snapshots that rows are scored with; at most this
         many with early stopping. The last one is the best epoch.
 
@@ -161,8 +161,8 @@ class ALTBISchedule(Schedule):
     keep_quantile: float = parameter(0.92, Real, TINY, 1)
     min_epochs: int | str = parameter("auto", Integral, 1, choices=("auto",))
     patience: float | None = parameter(2.5, Real, math.nextafter(1, 2), choices=(None,))
-    burn_in: float = parameter(0.4, Real, 0, math.nextafter(1, 0))
-    n_snapshots: int = parameter(6, Integral, 1)
+    burn_in: float = parameter(0.2, Real, 0, math.nextafter(1, 0))
+    n_snapshots: int = parameter(4, Integral, 1)
     normalize_losses: bool = False
 
     n_monitored = 1024  # rows whose losses tell when to stop

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from pyod.models.knn import KNN
 
-from skim import IMAutoencoderDetector
+from skim import ALTBIDetector, IMAutoencoderDetector
 from skim._model._threshold import probability, threshold
 from skim.pyod import from_pyod
 from tests.conftest import make_quick
@@ -44,8 +44,9 @@ def test_auto_flags_few_clean_rows():
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2])
-def test_auto_finds_the_size_of_a_cluster(quick, share):
-    labels = quick(epochs=30).fit_predict(with_cluster(share))
+@pytest.mark.parametrize("detector", [ALTBIDetector, IMAutoencoderDetector])
+def test_auto_finds_the_size_of_a_cluster(detector, share):
+    labels = detector(random_state=0).fit_predict(with_cluster(share))
     assert share / 1.5 < (labels == -1).mean() < 1.5 * share
     assert (labels[: int(share * 1000)] == -1).mean() > 0.6
 

@@ -458,7 +458,7 @@ def test_a_new_row_that_equals_a_clean_one_is_ordinary():
     scores = detector.score_samples(np.r_[X[:20], strange])
     assert scores[-1] < scores[:-1].min()
     assert detector.predict(strange) == [-1]
-    assert (detector.predict(X) == 1).all()
+    assert (detector.predict(X) == -1).mean() <= 0.01  # as promised
 
 
 def test_numbers_that_are_never_known_with_a_level_have_no_context():
