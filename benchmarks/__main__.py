@@ -13,7 +13,7 @@ STUDIES = {
     "demo": "Compare skim's detectors with PyOD's on three small tables.",
     "adbench": "Measure detectors on ADBench with several seeds.",
     "report": "Summarise the results of adbench as tables and pictures.",
-    "accuracy": "Compare ALTBI with other detectors on many tables.",
+    "accuracy": "Compare skim with other detectors on many tables.",
     "judgement": "Measure absurd cells, thresholds, gaps and expected values.",
     "simulation": "Vary data and initial weights, and measure the window.",
     "stopping": "Compare criteria for early stopping, over many tables.",

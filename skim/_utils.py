@@ -1,4 +1,4 @@
-"""Small helpers that more than one room uses."""
+"""Small helpers that more than one package uses."""
 
 import contextlib
 import math

@@ -1,9 +1,8 @@
-"""What to expect of ALTBI on data of one's own, beside other detectors."""
+"""What to expect of skim on data of one's own, beside other detectors."""
 
 import functools
 import warnings
 from pathlib import Path
-from textwrap import indent
 from typing import Annotated
 
 import typer
@@ -40,14 +39,11 @@ def accuracy(
         typer.Option(help="One more detector, NAME=package.module:Class."),
     ] = None,
     seeds: Seeds = 3,
-    rst: Annotated[
-        bool, typer.Option("--rst", help="Print tables in reStructuredText.")
-    ] = False,
     output: Annotated[
         Path, typer.Option(help="Folder; runs that are in it are not repeated.")
     ] = Path("accuracy"),
 ):
-    """Compare ALTBI with IsolationForest, nearest neighbours and others.
+    """Compare skim with IsolationForest, nearest neighbours and others.
 
     In the part "contaminated", detectors are fitted to all rows and score the same
     rows; tables of more than 10,000 rows are sampled with a fixed seed. In the part
@@ -76,7 +72,7 @@ def accuracy(
         }
         for name, table in found.items():
             table.to_csv(output / f"{each}-{name}.csv", index=False)
-            show(table, f"{each}, {name}", rst)
+            print_table(table.columns, table.itertuples(index=False), f"{each}, {name}")
         summary.by_family(means).to_csv(output / f"{each}-families.csv", index=False)
 
 
@@ -104,12 +100,3 @@ def measured(part, tables, detectors, seeds, output):
     ]
     runs = Runs(output / f"{part}-runs.csv", KEY, VALUES).complete(tasks, run)
     return runs.set_index(list(KEY)).loc[tasks].reset_index()
-
-
-def show(table, title, rst):
-    """Print a table."""
-    if rst:
-        lines = indent(table.to_csv(index=False), "   ")
-        print(f".. csv-table:: {title}\n   :header-rows: 1\n\n{lines}")
-    else:
-        print_table(table.columns, table.itertuples(index=False), title)

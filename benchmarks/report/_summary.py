@@ -54,9 +54,7 @@ class Summary:
         frame = pd.DataFrame(records)
         if frame.empty or not (frame["status"] == "ok").any():
             raise ValueError("There is no result to report.")
-        frame, detectors = _last_settings(frame)
-        frame, files = _last_versions(frame)
-        self.replaced = detectors + files
+        frame = _last_versions(_last_settings(frame))
         self.families = dict(zip(frame["detector"], frame["family"], strict=True))
         tried = frame["status"] != "no data"
         self.left_out = _hardly_begun(frame[tried])
@@ -192,7 +190,7 @@ def _last_settings(frame):
     kept = pd.Series(True, frame.index)
     for column in ("settings", "threads"):
         kept &= frame[column] == frame.groupby("detector")[column].transform("last")
-    return frame[kept], sorted(frame["detector"][~kept].unique())
+    return frame[kept]
 
 
 def _last_versions(frame):
@@ -200,7 +198,7 @@ def _last_versions(frame):
     own = frame["group"] == "own"
     last = frame[own].groupby("dataset")["file"].transform("last")
     kept = ~own | (frame["file"] == last.reindex(frame.index))
-    return frame[kept], sorted(frame["dataset"][~kept].unique())
+    return frame[kept]
 
 
 def _hardly_begun(frame):

@@ -1,4 +1,4 @@
-"""ALTBI: truncated losses, growing batches, an ensemble over late epochs."""
+"""ALTBI: truncated losses, growing batches, an ensemble over epochs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ class ALTBIDetector(BaseDetector):
     number of updates. After a few epochs, only the rows with the smaller losses
     of each batch train the networks, and the batches grow. Rows that are still
     poorly explained are outliers: a row's score is its negated loss, averaged over
-    the members and over snapshots of the later training [1]_.
+    the members and over snapshots of the training run [1]_.
 
     The number of updates does not depend on the number of rows, so large tables take
     hardly longer to fit than small ones.

@@ -20,9 +20,9 @@ class EMAWarmStart:
     dampens the effect of single batches, and so of single outliers, on the weights,
     while what most batches agree on remains [1]_.
 
-    All detectors of this package have it. To add it to a detector of your own,
-    inherit from the mixin, take `ema_steps` and `ema_decay` in the constructor and
-    call `ema_warm_up` before the main training run.
+    All detectors that train networks themselves have it. To add it to a detector of
+    your own, inherit from the mixin, take `ema_steps` and `ema_decay` in the
+    constructor and call `ema_warm_up` before the main training run.
 
     Parameters
     ----------

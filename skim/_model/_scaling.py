@@ -150,7 +150,7 @@ class InputScaler:
         return self.scale(X).values
 
     def inputs(self, X):
-        """Return the features that the networks see."""
+        """Return the scaled features, by which rows are compared."""
         return self.transform(X)
 
     def by_column(self, by_input):
@@ -212,7 +212,7 @@ class InputScaler:
 
 
 class RankScaler(InputScaler):
-    """Squash every feature, and add its ranks beside all of them, squashed more."""
+    """Squash every feature, and put its squashed normal scores beside it."""
 
     def __init__(self, *, far_loss):
         super().__init__("squash", far_loss=far_loss)
@@ -225,7 +225,7 @@ class RankScaler(InputScaler):
         return self
 
     def scale(self, X):
-        """Return values and ranks of the data, and its missing and far cells."""
+        """Return values and normal scores, and the missing and far cells."""
         rows = super().scale(X)
         ranks = expit(self.ranks_.transform(X))  # (tanh(z / 2) + 1) / 2
         ranks[:, self.constant_] = 0.5  # what varies is mere rounding
@@ -244,13 +244,13 @@ class RankScaler(InputScaler):
 
 @dataclass(frozen=True)
 class Ranks(Stored):
-    """The ranks of values in their columns, as those of a normal distribution.
+    """The normal scores of values: their ranks as those of a normal distribution.
 
     Attributes
     ----------
     knots : list of (ndarray, ndarray)
-        For each column, some of its values in ascending order, and their ranks. Equal
-        values have their middle rank; others are interpolated.
+        For each column, some of its values in ascending order, and their scores. Equal
+        values have that of their middle rank; others are interpolated.
     """
 
     knots: list
@@ -269,7 +269,7 @@ class Ranks(Stored):
         return cls(knots)
 
     def transform(self, X):
-        """Return the ranks of values."""
+        """Return the normal scores of values."""
         found = np.empty(X.shape)
         for j, (values, ranks) in enumerate(self.knots):
             found[:, j] = np.interp(X[:, j], values, ranks)

@@ -7,7 +7,7 @@ its names is used for the first time.
 from importlib import import_module
 
 _NAMES = {
-    "_autoencoder": "AutoencoderShape StackedAutoencoder",
+    "_autoencoder": "AutoencoderShape",
     "_boosting": "Boosting",
     "_contrastive": "encode train_encoder",
     "_memory": "as_tensor compute device_or_cpu outside_compute resolve_device "
@@ -15,7 +15,7 @@ _NAMES = {
     "_module": "ModuleShape",
     "_run": "Adam GradientDescent NonFiniteLossError Run half_sum low_loss_weights",
     "_scoring": "snapshot_losses",
-    "_vae": "StackedVAE VAEShape",
+    "_vae": "VAEShape",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

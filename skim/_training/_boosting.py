@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from skim._utils import parameter
 class IMBoostSchedule(ALTBISchedule):
     """The schedule of ALTBI, with labels that enter the training after a warm-up.
 
-    Other parameters are those of :class:`ALTBISchedule`.
+    Other parameters are those of :class:`ALTBISchedule`, but `burn_in` is 0.5.
 
     Parameters
     ----------
@@ -34,6 +34,7 @@ class IMBoostSchedule(ALTBISchedule):
         Number of times that `ask` is called.
     """
 
+    burn_in: float = parameter(0.5, Real, 0, 1)
     warm_up: int = parameter(50, Integral, 1)
     labels: np.ndarray | None = None
     ask: Callable | None = None

@@ -86,12 +86,10 @@ def _mean_of_pairs(cosines):
     return (cosines.sum(axis=(-2, -1)) - trace) / (n * (n - 1))
 
 
-def thinned(values, max_values=MAX_VALUES):
+def thinned(values):
     """Sort values; of very many, return evenly spaced order statistics."""
     values = np.sort(values)
-    if len(values) <= max_values:
-        return values
-    return values[evenly_spaced(len(values), max_values)]
+    return values[evenly_spaced(len(values), MAX_VALUES)]
 
 
 def validate_rows(values):

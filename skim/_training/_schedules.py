@@ -96,7 +96,7 @@ class Schedule(Parameters):
 
 @dataclass(kw_only=True, repr=False)
 class ALTBISchedule(Schedule):
-    """Truncated losses, growing batches and snapshots of the later epochs.
+    """Truncated losses, growing batches and several snapshots.
 
     After a few epochs, only the rows with the smaller losses of each batch train the
     networks, and the batches grow. With a stopping criterion, all members are stopped

@@ -13,7 +13,7 @@ import pandas as pd
 import skim
 
 LABEL = "skim.json"  # archive member with the version
-ROOMS = tuple(
+PACKAGES = tuple(
     f"skim.{name}."
     for name in ("_detectors", "_model", "_training", "tables", "networks", "schedules")
 )
@@ -70,7 +70,7 @@ def load_model(path):
 def is_trusted(name):
     """Whether a type is a class of those that models are made of."""
     module, _, own = name.rpartition(".")
-    if not name.startswith(ROOMS):
+    if not name.startswith(PACKAGES):
         return False
     with contextlib.suppress(ImportError):
         return isinstance(getattr(import_module(module), own, None), type)

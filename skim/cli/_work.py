@@ -162,9 +162,9 @@ def check_columns(table, model, source):
 
     Columns that were dropped on request may be missing, and others are ignored.
     """
-    encoder = table_detector(model).encoder_
-    wanted = [str(name) for name in encoder.feature_names_in_]
-    optional = {str(name) for name in encoder.drop}
+    detector = table_detector(model)
+    wanted = [str(name) for name in detector.encoder_.feature_names_in_]
+    optional = {str(name) for name in detector.drop}
     missing = [
         repr(name) for name in wanted if name not in table and name not in optional
     ]

@@ -71,8 +71,8 @@ class EpochSearchCV(GridSearchCV):
 
     Notes
     -----
-    The weights after every epoch are kept during the search: some megabytes for
-    tables of fewer than 100 columns, and up to a gigabyte beyond 1,000. The scorers of
+    The weights after every epoch are kept during the search: up to 40 MB for tables of
+    fewer than 100 columns, and some hundred megabytes beyond. The scorers of
     :func:`skim.metrics.get_scorer` are cheapest: the rows are scored once for all
     numbers of epochs.
 

@@ -8,6 +8,7 @@ from skim._model._threshold import probability
 from skim.report import _charts
 from skim.report._summary import agreement, verdict
 from skim.tables._causes import list_causes, row_reasons
+from skim.tables._columns import is_missing
 from skim.tables._reasons import cell_text
 
 MAX_EXPLAINED = 2_000  # flagged rows whose causes are listed
@@ -115,5 +116,5 @@ def _columns(table, frame):
             "name": name,
             "treatment": treatment,
             "reason": reason,
-            "n_missing": int(frame[name].isna().sum()),
+            "n_missing": int(is_missing(frame[name]).sum()),
         }

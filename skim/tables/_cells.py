@@ -135,8 +135,6 @@ class NumberCells(Stored):
     Attributes
     ----------
     lower, upper : Tail
-    n : int
-        Number of rows.
     gap, unreadable : float
         Surprise of a missing cell, and of one that cannot be read.
     rare_sign : int

@@ -76,7 +76,8 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         Controls the training of the networks, unless `detector` has a seed of its own.
 
     n_jobs : int, default=None
-        Number of threads that score rows.
+        Number of threads that score rows; in the networks, unless `detector` has a
+        number of its own.
 
     Attributes
     ----------
@@ -194,13 +195,12 @@ class TableDetector(ThresholdMixin, BaseEstimator):
         detector = ALTBIDetector(n_estimators=8)
         if self.detector is not None:
             detector = clone(self.detector)
-        settings = {"random_state": self.random_state, "n_jobs": self.n_jobs}
-        if self.contamination == 0:
-            settings["contamination"] = 0.0
         known = detector.get_params(deep=False)
-        detector.set_params(
-            **{k: v for k, v in settings.items() if k in known and v is not None}
-        )
+        for name in ("random_state", "n_jobs"):
+            if known.get(name, 0) is None:
+                detector.set_params(**{name: getattr(self, name)})
+        if self.contamination == 0 and "contamination" in known:
+            detector.set_params(contamination=0.0)
         with nets.compute():
             model, scores, is_ordinary = fit_model(
                 frame,
@@ -259,7 +259,7 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             )
 
     def feature_space(self, X: ArrayLike | pd.DataFrame) -> NDArray[np.float32]:
-        """Return rows as the networks see them.
+        """Return the scaled features of the encoded columns.
 
         Parameters
         ----------

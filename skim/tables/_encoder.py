@@ -45,17 +45,18 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
     of the rows, and the first one that applies wins:
 
     - No values, or a single value: dropped.
-    - Booleans, numbers, durations, and text with numbers in at least 90% of the rows:
-      a number. Decimal commas, thousands separators, percent signs, currencies, units
-      and negative numbers in parentheses are understood. Units are converted if a
-      column has several that measure the same. An infinite number becomes one far
-      beyond all others, and other text counts as missing.
     - Consecutive integers without repetition, and columns with "id", "uuid" or "guid"
       in their name whose values hardly ever repeat: an identifier, which is not a
       feature. Integers with such a name whose values do repeat are categories.
-    - Dates, and text with dates in at least 90% of the rows: the day, the weekday and
-      the hour, unless constant. A day after the last one of `fit` counts as the last
-      one, unless it is further away than the training period is long.
+    - Booleans, numbers, durations, and text with numbers in at least 90% of the
+      cells with a value: a number. Decimal commas, thousands separators, percent
+      signs, currencies, units and negative numbers in parentheses are understood.
+      Units are converted if a column has several that measure the same. An infinite
+      number becomes one far beyond all others, and other text counts as missing.
+    - Dates, and text with dates in at least 90% of the cells with a value: the day,
+      the weekday and the hour, unless constant. A day after the last one of `fit`
+      counts as the last one, unless it is further away than the training period is
+      long.
     - Text most of whose rows have a value that occurs only once, or at most
       :math:`\log_{10} n` times in `n` rows: an identifier, or, if it is long, free
       text, which is dropped.

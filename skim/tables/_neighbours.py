@@ -12,7 +12,7 @@ from skim._model._scaling import Ranks
 from skim._utils import Stored, evenly_spaced
 
 LARGEST = 1e300  # number that infinity counts as
-REACH, REACH_CLEAN = 3.0, 10.0  # what standardised numbers and ranks are squashed to
+REACH, REACH_CLEAN = 3.0, 10.0  # bounds of coordinates
 N_CODES = 16  # inputs that stand for the levels of a column
 MAX_ROWS = 10_000  # of the training data, kept to compare others with
 MIN_ROWS = 2_000  # of large clean data, where comparing more would take too long
@@ -31,9 +31,9 @@ BLOCK = 2**22  # distances computed at once
 class Space(Stored):
     """The columns of a table as coordinates in which similar rows are near.
 
-    Numbers are standardised and have their rank as a second coordinate, which tells the
-    many alike of a skewed column apart. The levels of a column are corners at the same
-    distance from each other.
+    Numbers are standardised, with their normal score as a second coordinate, which
+    tells the many alike of a skewed column apart. The levels of a column are corners at
+    the same distance from each other.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Space(Stored):
     n_levels : list of int
         For each column of levels.
     reach : float
-        What standardised numbers and ranks are squashed to.
+        Bound of standardised numbers and normal scores.
     """
 
     center: np.ndarray

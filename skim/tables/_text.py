@@ -278,7 +278,7 @@ def _number(value, decimal):
 
 
 def _unit(unit):
-    """Return a unit in its usual form: "kilos" and "KG" are "kg"."""
+    """Return a unit in its usual form: "kgs" and "KG" are "kg"."""
     unit = unit.rstrip(".").lower()
     unit = MEANING.get(unit, unit)
     known = unit in MEANING.values() or any(unit in family for family in UNITS)

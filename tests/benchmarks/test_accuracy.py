@@ -120,8 +120,7 @@ def test_the_command_measures_both_parts_and_resumes(folder, monkeypatch):
     assert "contaminated, means" in told
     runs = [output / f"{part}-runs.csv" for part in parts[1::2]]
     before = [path.read_text() for path in runs]
-    told = run_command(*command, "--rst", "--output", output)
-    assert ".. csv-table:: clean, differences :header-rows: 1" in told
+    assert "clean, differences" in run_command(*command, "--output", output)
     assert [path.read_text() for path in runs] == before
     for part in parts[1::2]:
         families = pd.read_csv(output / f"{part}-families.csv")

@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from skim._nets import (
-    Adam,
-    AutoencoderShape,
-    StackedAutoencoder,
-    low_loss_weights,
-)
+from skim._nets import Adam, AutoencoderShape, low_loss_weights
+from skim._nets._autoencoder import StackedAutoencoder
 from skim._nets._run import RowStream
 from tests.nets.test_vae import delete_cells, with_batch_means
 

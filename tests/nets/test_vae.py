@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch.nn.functional import leaky_relu
 
-from skim._nets import StackedVAE, VAEShape
+from skim._nets import VAEShape
 from skim._nets._memory import Workspace
-from skim._nets._vae import EPS, LOG_VAR_RANGE, MOMENTUM, SLOPE
+from skim._nets._vae import EPS, LOG_VAR_RANGE, MOMENTUM, SLOPE, StackedVAE
 
 M, P, B = 3, 7, 20
 

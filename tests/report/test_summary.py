@@ -11,10 +11,10 @@ from skim.report._summary import agreement, verdict
 @pytest.mark.parametrize(
     ("heaviness", "n_extreme", "words"),
     [
-        (0.1, 0, "; no gap sets them apart, so the number is a convention."),
-        (0.1, 2, ", 2 of them more than 10 interquartile ranges above the median "),
+        (0.02, 0, "; no gap sets them apart, so the number is a convention."),
+        (0.1, 2, ", 2 of them more than 7 interquartile ranges above the median "),
         (0.1, 10, ": the gap to the others is over 3 times the usual."),
-        (1.0, 0, ", more than 10 interquartile ranges above the median loss."),
+        (1.0, 0, ", more than 7 interquartile ranges above the median loss."),
     ],
 )
 def test_the_number_of_outliers_says_what_it_rests_on(heaviness, n_extreme, words):
