@@ -153,19 +153,14 @@ def tables(
     ahead = differences(runs)
     ahead.to_csv(output.with_name("differences.csv"), index=False, float_format="%.3f")
     print_table(ahead.columns, ahead.itertuples(index=False), "skim against others")
-    whole = Runs(output.with_name("whole.csv"), ("table", "seed"), ("finding", "value"))
-    tasks = [(name, seed) for name in here for seed in range(seeds)]
+    whole = Runs(output.with_name("whole.csv"), ("table",), ("finding", "value"))
+    tasks = [(name,) for name in here]
     whole = whole.complete(tasks, lambda task: list(findings(*task, folder)))
     print_table(whole.columns, whole.itertuples(index=False), "as they are")
     keys = ("table", "column", "before", "after")
-    single = Runs(output.with_name("single.csv"), (*keys, "seed"), ("rank", "flagged"))
-    tasks = [
-        (*change, seed)
-        for seed in range(seeds)
-        for change in CHANGES
-        if change[0] in here
-    ]
-    single = single.complete(tasks, lambda task: [changed(task[:4], task[4], folder)])
+    single = Runs(output.with_name("single.csv"), keys, ("rank", "flagged"))
+    tasks = [change for change in CHANGES if change[0] in here]
+    single = single.complete(tasks, lambda task: [changed(task, folder)])
     print_table(single.columns, single.itertuples(index=False), "one cell made wrong")
     if len(single):
         print(f"in the first 20: {(single['rank'] <= 20).mean():.2f}")
