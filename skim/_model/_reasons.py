@@ -50,5 +50,5 @@ def deciding_labels(detector, X, scores):
         if strength.any():  # and not labels that are only assumed
             row = int(detector.label_rows_[strength.argmax()])
             kind = "an outlier" if is_outlier[i] else "an inlier"
-            texts[i] = f"like training row {row + 1:,}, labelled {kind}"
+            texts[i] = f"like training row {row + 1}, labelled {kind}"
     return texts

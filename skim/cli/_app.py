@@ -227,11 +227,11 @@ def review(
     from skim.cli._reporter import Reporter
     from skim.cli._review import Review
 
+    columns = {"by": by, "drop": drop, "categorical": categorical, "dates": dates}
+    model = _work.new_model(contamination, seed, True, **columns)
     reporter, ids = Reporter(quiet), id_ or []
     new_draft(labels).unlink()  # before anybody answers in vain
     table = _work.read(source, reporter, ids, min_rows=2, **reading)
-    columns = {"by": by, "drop": drop, "categorical": categorical, "dates": dates}
-    model = _work.new_model(contamination, seed, True, **columns)
     _work.fit(model, table, reporter, jobs)
     Review(model, table, reporter, source, labels, ids, strangest).run()
 

@@ -30,12 +30,19 @@ def _check_contamination(share):
     return share
 
 
+def _check_jobs(number):
+    if number == 0:
+        raise typer.BadParameter("0 threads cannot work; -1 uses all processors.")
+    return number
+
+
 Source = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
         help="CSV, TSV, Excel, Parquet, Feather or JSON file, possibly compressed; "
-        "a folder or quoted pattern of such files; or - for standard input.",
+        "a folder or quoted pattern of text, Parquet or Feather files; or - for "
+        "standard input.",
     ),
 ]
 Output = Annotated[
@@ -106,7 +113,8 @@ Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 Jobs = Annotated[
     int,
     typer.Option(
-        help="Number of threads; -1 uses all processors. Does not affect the result."
+        callback=_check_jobs,
+        help="Number of threads; -1 uses all processors. Does not affect the result.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
@@ -154,7 +162,7 @@ def is_folder(output, scheduler, source, read, **others):
 
 
 def check_paths(source, inputs=(), **outputs):
-    """Refuse other extensions, and to overwrite an input."""
+    """Refuse other extensions, to overwrite an input, and inputs that do not exist."""
     folder = Path(source)
     given = folder.iterdir() if folder.is_dir() else glob.glob(source, recursive=True)
     read = {Path(path).resolve() for path in (source, *given, *filter(None, inputs))}
@@ -172,4 +180,9 @@ def check_paths(source, inputs=(), **outputs):
         if option in ("output", "labels") and path.resolve() in read:
             raise typer.BadParameter(
                 f"{path} would be overwritten; choose another file."
+            )
+    for path in filter(None, inputs):
+        if not path.exists():
+            raise typer.BadParameter(
+                f"{path} does not exist; create it with skim review."
             )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import typer
 
 import skim
 from skim.cli._labels import Labels, summary
@@ -24,6 +25,8 @@ def new_model(contamination=None, seed=0, has_labels=False, **columns):
     threshold = {"contamination": "auto" if contamination is None else contamination}
     given = {name: value for name, value in columns.items() if value is not None}
     table = skim.TableDetector(random_state=seed, **given)
+    if has_labels and contamination == 0:
+        raise typer.BadParameter("A clean table has no outliers, so leave out labels.")
     if has_labels:
         return skim.IMBoostDetector(table, random_state=seed, **threshold)
     return table.set_params(**threshold)
@@ -122,8 +125,6 @@ def fit(model, table, reporter, jobs):
 
 def learn(model, table, reporter, path, ids, source):
     """Fit the model to the labels in a file as well, and say how many there are."""
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist; create it with skim review.")
     labels = Labels(path, table, found_ids(model), ids=ids, source=source).values
     if np.isnan(labels).all():
         raise ValueError(f"{path} has no labels; add some with skim review.")

@@ -41,6 +41,8 @@ def list_causes(reasons):
     """
     import pandas as pd
 
+    if "kind" not in reasons:
+        raise ValueError("list_causes needs the result of TableDetector.reasons.")
     first = reasons.drop_duplicates("row")
     named = first.assign(cause=[_cause(line) for line in first.itertuples()])
     by_cause = named.groupby(["cause", "kind", "column"], sort=False)
@@ -50,6 +52,8 @@ def list_causes(reasons):
 
 def _cause(line):
     if line.kind in ("high", "low"):
+        if line.expected in ("True", "False"):
+            return f"{line.column} {line.value}"
         low, _, high = line.expected.partition(" to ")
         above, below = ("after", "before") if DATE.match(low) else ("above", "below")
         bound = f"{above} {high or low}" if line.kind == "high" else f"{below} {low}"

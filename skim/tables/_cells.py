@@ -174,7 +174,7 @@ class NumberCells(Stored):
             sign = _surprise_of(signs.min(), n) + np.log(ODDS["sign"])
         leeway = 0.0
         if is_date:
-            leeway = float(np.subtract(*np.quantile(known, [0.99, 0.01])))
+            leeway = 1.05 * float(np.subtract(*np.quantile(known, [0.99, 0.01])))
         return cls(
             Tail.of(-known),
             Tail.of(known),

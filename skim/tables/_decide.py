@@ -136,10 +136,11 @@ def _text(column, name, dates):
     nearest, kind = max(
         (numbers, "numbers"), (found, "dates"), key=lambda f: f[0].share
     )
-    if outcome.treatment == "frequency" and nearest.share > MOST:
+    if outcome.treatment != "dropped" and nearest.share > MOST:
+        taken = "an identifier" if outcome.treatment == "identifier" else "a category"
         warning = (
-            f"{nearest.share:.0%} of the values are {kind}, but it is encoded as a "
-            f"category because of {nearest.n_obstacles:,} others, such as "
+            f"{nearest.share:.0%} of the values are {kind}, but it is taken for "
+            f"{taken} because of {nearest.n_obstacles:,} others, such as "
             f"{nearest.obstacle!r}"
         )
         outcome = outcome._replace(warning=warning)

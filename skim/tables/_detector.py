@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skim import _nets as nets
 from skim._detectors._altbi import ALTBIDetector
@@ -20,7 +20,7 @@ from skim._detectors._threshold_mixin import (
 )
 from skim.tables._drift import summarise
 from skim.tables._encoder import TableEncoder, as_frame, position_of
-from skim.tables._reasons import table_reasons
+from skim.tables._reasons import COLUMNS, table_reasons
 from skim.tables._table_model import CHUNK, fit_model
 
 if TYPE_CHECKING:
@@ -299,6 +299,10 @@ class TableDetector(ThresholdMixin, BaseEstimator):
             "combination", whose "column" and "value" name several.
         """
         check_is_fitted(self)
+        if not _num_samples(X):
+            import pandas as pd
+
+            return pd.DataFrame(columns=COLUMNS)
         frame = as_frame(self, X, reset=False)
         with nets.compute():
             return table_reasons(self.model_, frame, n_reasons)

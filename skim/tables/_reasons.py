@@ -13,6 +13,7 @@ N_COMBINED = 3  # columns of a combination
 MAX_LENGTH = 60  # of a cell that is shown
 MOST_SIMILAR = 0.75  # share of similar rows that have one level, to expect it
 MIN_SHARE = 0.25  # of the strangest cell's surprise that makes another one a reason
+COLUMNS = ["row", "kind", "column", "value", "expected", "surprise"]
 DAY_0 = datetime.date(1970, 1, 1).toordinal()
 
 
@@ -49,8 +50,7 @@ def table_reasons(model, frame, n_reasons):
         found.sort(key=lambda reason: -reason[-1])
         found = [r for r in found if r[-1] >= MIN_SHARE * found[0][-1]]
         lines += [(row, *reason) for reason in found[:n_reasons]]
-    names = ["row", "kind", "column", "value", "expected", "surprise"]
-    return pd.DataFrame(lines, columns=names)
+    return pd.DataFrame(lines, columns=COLUMNS)
 
 
 class Row:

@@ -98,6 +98,7 @@ UNSIGNED = {
     ",": rf"(?:{WHOLE % ('.' + SPACE)}(?:,\d*)?|,\d+)(?:[eE][+-]?\d+)?",
 }
 CODE = re.compile(r"0\d+|\d{19,}")  # digits that are not a number: 00712, a card number
+FEW = 0.01  # share of cells, codes or with a unit, that do not speak for the others
 
 CURRENCIES = (
     "AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF ILS INR JPY KRW MXN NOK NZD PLN RUB "
@@ -148,7 +149,9 @@ PLAIN = {"decimal": ".", "factors": {"": 1.0}, "template": "{}"}
 def find_numbers(text):
     """Return what numbers were found in text."""
     values = _sample(text.dropna()).tolist()
-    if any(CODE.fullmatch(value) for value in values):
+    n_codes = sum(bool(CODE.fullmatch(value)) for value in values)
+    are_alike = len(set(map(len, values))) == 1  # as zip codes
+    if n_codes > (0 if are_alike else max(FEW * len(values), 1)):
         return NOTHING
     n_read = {
         decimal: sum(bool(pattern.fullmatch(v)) for v in values)
@@ -175,7 +178,7 @@ def _find_units(text, decimal):
         if unit is not None:
             units[unit] += count
     bare = units.pop("", 0) + int(np.isfinite(numbers).sum())
-    if units:
+    if units.total() > FEW * bare:
         if _are_codes(values):
             return NOTHING
         main = min(units, key=lambda unit: (-units[unit], unit))

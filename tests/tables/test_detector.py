@@ -80,6 +80,14 @@ def fitted(spoilt):
     return TableDetector(random_state=0).fit(spoilt)
 
 
+def test_no_rows_have_no_reasons_and_no_causes(fitted, spoilt):
+    reasons = fitted.reasons(spoilt[:0])
+    assert reasons.columns.tolist() == fitted.reasons(spoilt[:9]).columns.tolist()
+    assert len(list_causes(reasons)) == len(reasons) == 0
+    with pytest.raises(ValueError, match=r"needs the result of TableDetector\.reasons"):
+        list_causes(spoilt)
+
+
 @pytest.mark.parametrize(("row", "column", "value", "kind", "expected"), ERRORS)
 def test_a_wrong_cell_is_found_and_named(
     fitted, spoilt, row, column, value, kind, expected

@@ -460,3 +460,14 @@ def test_tables_differ_also_in_what_was_constant():
     after = summarise(encoder, table.assign(unit="lb"))
     (difference,) = compare(before, after, encoder.describe)
     assert difference == "unit is lb in 100.0% (0.0%)"
+
+
+def test_a_stray_unit_or_code_does_not_decide_about_a_column():
+    weights = [f"{20 + i % 90 / 10:.1f}" for i in range(500)]
+    ages = [str(1 + i % 90) for i in range(500)]
+    table = pd.DataFrame({"weight": ["2500 g", *weights], "age": ["007", *ages]})
+    encoder = TableEncoder().fit(table)
+    treatments = [decision.treatment for decision in encoder.decisions_]
+    assert treatments == ["number", "number"]
+    assert "1 unreadable, such as '2500 g'" in encoder.decisions_[0].reason
+    assert encoder.transform(table)[0, 1] == 7
