@@ -57,15 +57,15 @@ class VAEConfig(NetworkConfig):
         Whether the networks see principal components instead of the features of tables
         of 200 or more features: 128 of them, but at most one for every three rows.
         Components are min-max scaled, without ranks, whatever `scaling` is, and the
-        networks have at most 64 units. None disables this.
+        first block has at most 64 units. None disables this.
 
     scaling : {"ranks", "squash", "minmax"}, default="ranks"
         How features are scaled. "squash" maps standardised values z to
         ``(tanh(z / 3) + 1) / 2``, and "minmax" the training range to [0, 1]. With
         "ranks", the networks see every feature twice: its squashed values, and the
         normal scores of its ranks in the training data, as ``(tanh(z / 2) + 1) / 2``.
-        Except with "minmax" in tables of fewer than 200 columns, a cell far from all
-        others of its column adds its distance to the loss, which squashing would hide.
+        Unless the features themselves are min-max scaled, a cell far from all others
+        of its column adds its distance to the loss, which squashing would hide.
 
     Examples
     --------

@@ -76,7 +76,7 @@ class ScaledTable:
         return values.reshape(*rows.shape[:-1], -1)
 
     def inputs(self):
-        """Return the scaled values of all rows, without their ranks."""
+        """Return the scaled values of all rows, without their normal scores."""
         return self.scaler.inputs(self.X)
 
     def cells(self, places=slice(None)):
@@ -234,7 +234,7 @@ class RankScaler(InputScaler):
         return ScaledRows(both, rows.missing, rows.far)
 
     def inputs(self, X):
-        """Return the scaled data without its ranks."""
+        """Return the scaled data without its normal scores."""
         return self.cells(X)
 
     def by_column(self, by_input):

@@ -1,5 +1,6 @@
 """The published IMBoost: labels that enter the training of the networks."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -15,7 +16,8 @@ from skim._utils import parameter
 class IMBoostSchedule(ALTBISchedule):
     """The schedule of ALTBI, with labels that enter the training after a warm-up.
 
-    Other parameters are those of :class:`ALTBISchedule`, but `burn_in` is 0.5.
+    Other parameters are those of :class:`ALTBISchedule`, except that `burn_in` is 0.5,
+    so that snapshots are taken after labels have entered.
 
     Parameters
     ----------
@@ -34,7 +36,7 @@ class IMBoostSchedule(ALTBISchedule):
         Number of times that `ask` is called.
     """
 
-    burn_in: float = parameter(0.5, Real, 0, 1)
+    burn_in: float = parameter(0.5, Real, 0, math.nextafter(1, 0))
     warm_up: int = parameter(50, Integral, 1)
     labels: np.ndarray | None = None
     ask: Callable | None = None

@@ -138,6 +138,8 @@ def detect(
     if clean and contamination:
         raise typer.BadParameter("--clean means --contamination 0; give one of them.")
     contamination = 0.0 if clean else contamination
+    if contamination == 0 and labels is not None:
+        raise typer.BadParameter("--labels does not go with a clean table.")
     reading, dates = options.reading(read)
     files = {"save": save, "report": report}
     others = {"labels": labels, "report": report}
@@ -220,6 +222,8 @@ def review(
     """
     reading, dates = options.reading(read)
     options.check_paths(source, labels=labels)
+    if contamination == 0:
+        raise typer.BadParameter("There is nothing to review in a clean table.")
     if source == "-":
         raise typer.BadParameter("Standard input is for answers; give a file to read.")
     from skim._utils import new_draft

@@ -32,7 +32,7 @@ def _check_contamination(share):
 
 def _check_jobs(number):
     if number == 0:
-        raise typer.BadParameter("0 threads cannot work; -1 uses all processors.")
+        raise typer.BadParameter("0 is no number of threads; -1 uses all processors.")
     return number
 
 
@@ -183,6 +183,6 @@ def check_paths(source, inputs=(), **outputs):
             )
     for path in filter(None, inputs):
         if not path.exists():
-            raise typer.BadParameter(
+            raise FileNotFoundError(
                 f"{path} does not exist; create it with skim review."
             )

@@ -119,13 +119,13 @@ class Run:
         self.reporter.say(f"{n_rows:,} rows, {rows.shape[1]} columns")
         model.set_params(ids=counters)
         _work.fit(model, rows, self.reporter, self.jobs)
-        model.set_params(n_jobs=None)  # parts are scored at the same time
         path = self.folder / MODEL
         with replacing(path) as draft, naming(path):
             save_model(model, draft)
 
     def _write_all(self, model, workers):
         """Write the missing parts, and list the strangest rows."""
+        _work.use_threads(model, None)  # parts are scored at the same time
         named = _work.id_columns(self.reader.header, model, self.ids)
         loss, outlier = (output_name(name, named) for name in ("loss", "outlier"))
         n_kept = max(MIN_STRANGEST, self.outputs.top or 0)

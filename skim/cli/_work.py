@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import typer
 
 import skim
 from skim.cli._labels import Labels, summary
@@ -25,8 +24,6 @@ def new_model(contamination=None, seed=0, has_labels=False, **columns):
     threshold = {"contamination": "auto" if contamination is None else contamination}
     given = {name: value for name, value in columns.items() if value is not None}
     table = skim.TableDetector(random_state=seed, **given)
-    if has_labels and contamination == 0:
-        raise typer.BadParameter("A clean table has no outliers, so leave out labels.")
     if has_labels:
         return skim.IMBoostDetector(table, random_state=seed, **threshold)
     return table.set_params(**threshold)
@@ -67,7 +64,7 @@ def score(source, model_file, outputs, ids, reading, jobs):
             reporter.note(
                 f"Columns unknown to the model are ignored: {listed(unknown)}."
             )
-        table_detector(model).set_params(n_jobs=jobs)
+        use_threads(model, jobs)
         named = id_columns(given, model, ids)
         with reporter.step("Scoring rows"):
             results = Results(model, table, named, top=outputs.top)
@@ -121,6 +118,14 @@ def fit(model, table, reporter, jobs):
     with reporter.step(f"Fitting {type(model).__name__}"), reporter.warnings():
         model.fit(table)
     reporter.decisions(table_detector(model).encoder_.decisions_)
+
+
+def use_threads(model, n_threads):
+    """Set the number of threads of a fitted model and of its networks."""
+    detector = table_detector(model)
+    for part in (detector, detector.detector_):
+        if "n_jobs" in part.get_params(deep=False):
+            part.set_params(n_jobs=n_threads)
 
 
 def learn(model, table, reporter, path, ids, source):

@@ -72,7 +72,7 @@ class EpochSearchCV(GridSearchCV):
     Notes
     -----
     The weights after every epoch are kept during the search: up to 40 MB for tables of
-    fewer than 100 columns, and some hundred megabytes beyond. The scorers of
+    fewer than 100 columns, and several hundred megabytes beyond. The scorers of
     :func:`skim.metrics.get_scorer` are cheapest: the rows are scored once for all
     numbers of epochs.
 

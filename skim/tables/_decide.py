@@ -139,8 +139,8 @@ def _text(column, name, dates):
     if outcome.treatment != "dropped" and nearest.share > MOST:
         taken = "an identifier" if outcome.treatment == "identifier" else "a category"
         warning = (
-            f"{nearest.share:.0%} of the values are {kind}, but it is taken for "
-            f"{taken} because of {nearest.n_obstacles:,} others, such as "
+            f"{nearest.share:.0%} of the values are {kind}, but the column is taken "
+            f"for {taken} because of {nearest.n_obstacles:,} others, such as "
             f"{nearest.obstacle!r}"
         )
         outcome = outcome._replace(warning=warning)

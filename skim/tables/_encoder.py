@@ -51,9 +51,9 @@ class TableEncoder(Versioned, TransformerMixin, BaseEstimator):
     - Booleans, numbers, durations, and text with numbers in at least 90% of the
       cells with a value: a number. Decimal commas, thousands separators, percent
       signs, currencies, units and negative numbers in parentheses are understood.
-      Units are converted if a column has several that measure the same, and are
-      unreadable if hardly any number of the column has one. An infinite
-      number becomes one far beyond all others, and other text counts as missing.
+      Units are converted if a column has several that measure the same; where hardly
+      any number has a unit, the cells that have one are unreadable. An infinite number
+      becomes one far beyond all others, and other text counts as missing.
     - Dates, and text with dates in at least 90% of the cells with a value: the day,
       the weekday and the hour, unless constant. A day after the last one of `fit`
       counts as the last one, unless it is further away than the training period is

@@ -33,7 +33,7 @@ class Space(Stored):
 
     Numbers are standardised, with their normal score as a second coordinate, which
     tells the many alike of a skewed column apart. The levels of a column are corners at
-    the same distance from each other.
+    about the same distance from each other.
 
     Attributes
     ----------

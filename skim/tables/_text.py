@@ -149,9 +149,8 @@ PLAIN = {"decimal": ".", "factors": {"": 1.0}, "template": "{}"}
 def find_numbers(text):
     """Return what numbers were found in text."""
     values = _sample(text.dropna()).tolist()
-    n_codes = sum(bool(CODE.fullmatch(value)) for value in values)
-    are_alike = len(set(map(len, values))) == 1  # as zip codes
-    if n_codes > (0 if are_alike else max(FEW * len(values), 1)):
+    codes = [value for value in values if CODE.fullmatch(value)]
+    if len(codes) > max(FEW * len(values), 1) or _are_padded(codes, values):
         return NOTHING
     n_read = {
         decimal: sum(bool(pattern.fullmatch(v)) for v in values)
@@ -161,6 +160,12 @@ def find_numbers(text):
     if n_read[decimal] < MOST * len(values):
         return NOTHING
     return _find_units(text, decimal)
+
+
+def _are_padded(codes, values):
+    """Whether nearly all values are as long as one that begins with 0: postal codes."""
+    widths = Counter(map(len, values))
+    return any(widths[len(code)] >= ENOUGH * len(values) for code in codes)
 
 
 def _find_units(text, decimal):
@@ -178,9 +183,9 @@ def _find_units(text, decimal):
         if unit is not None:
             units[unit] += count
     bare = units.pop("", 0) + int(np.isfinite(numbers).sum())
+    if units and _are_codes(values):
+        return NOTHING
     if units.total() > FEW * bare:
-        if _are_codes(values):
-            return NOTHING
         main = min(units, key=lambda unit: (-units[unit], unit))
         form["factors"] = _factors(units, main)
         form["template"] = _template(values, read, main)

@@ -331,8 +331,8 @@ def test_read_only_files_and_folders_are_refused(tmp_path):
         (["detect", "t.csv", "--colour"], "No such option: --colour"),
         (["score", "t.csv"], "--model"),
         (["detect", "t.csv", "--labels", "l.csv", "-o", "l.csv"], "be overwritten"),
-        (["detect", "t.csv", "--labels", "l.csv"], "does not exist"),
-        (["detect", "t.csv", "--jobs", "0"], "0 threads cannot work"),
+        (["detect", "t.csv", "--jobs", "0"], "0 is no number of threads"),
+        (["review", "t.csv", "--labels", "l.csv", "--contamination", "0"], "nothing"),
     ],
 )
 def test_wrong_usage_has_its_own_exit_code(arguments, message):

@@ -234,9 +234,11 @@ def test_labels_need_a_file_and_something_in_them(labelled):
     for option in (labels, ["--report", labelled / "report.html"]):
         result = detect(labelled, *option, "-o", f"{labelled / 'parts'}/")
         assert_refused(result, f"{option[0]} does not go with a folder", code=2)
-    assert_refused(detect(labelled, *labels, "--clean"), "leave out labels", code=2)
+    assert_refused(detect(labelled, *labels, "--clean"), "not go with a clean", code=2)
     (labelled / "labels.csv").write_text("order,label\norder 01,\n")
     assert_refused(detect(labelled, *labels, "-q"), "no labels", "skim review")
+    (labelled / "labels.csv").unlink()
+    assert_refused(detect(labelled, *labels, "-q"), "does not exist", "skim review")
 
 
 def test_reasons_name_the_label_that_decided(orders, labelled):

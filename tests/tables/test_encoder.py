@@ -466,8 +466,10 @@ def test_a_stray_unit_or_code_does_not_decide_about_a_column():
     weights = [f"{20 + i % 90 / 10:.1f}" for i in range(500)]
     ages = [str(1 + i % 90) for i in range(500)]
     table = pd.DataFrame({"weight": ["2500 g", *weights], "age": ["007", *ages]})
+    table["zip"] = ["1234", "02134", *[str(10_000 + i % 90) for i in range(499)]]
+    table["house"] = ["12A", "14B", *ages[1:]]
     encoder = TableEncoder().fit(table)
     treatments = [decision.treatment for decision in encoder.decisions_]
-    assert treatments == ["number", "number"]
+    assert treatments == ["number", "number", "frequency", "frequency"]
     assert "1 unreadable, such as '2500 g'" in encoder.decisions_[0].reason
     assert encoder.transform(table)[0, 1] == 7
