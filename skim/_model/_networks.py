@@ -56,8 +56,8 @@ class VAEConfig(NetworkConfig):
     n_components : "auto" or None, default="auto"
         Whether the networks see principal components instead of the features of tables
         of 200 or more features: 128 of them, but at most one for every three rows.
-        Components are min-max scaled, without ranks, whatever `scaling` is, and the
-        first block has at most 64 units. None disables this.
+        Components are min-max scaled, without normal scores, whatever `scaling` is,
+        and the first block has at most 64 units. None disables this.
 
     scaling : {"ranks", "squash", "minmax"}, default="ranks"
         How features are scaled. "squash" maps standardised values z to

@@ -32,7 +32,9 @@ def _check_contamination(share):
 
 def _check_jobs(number):
     if number == 0:
-        raise typer.BadParameter("0 is no number of threads; -1 uses all processors.")
+        raise typer.BadParameter(
+            "The number of threads cannot be 0; -1 uses all processors."
+        )
     return number
 
 

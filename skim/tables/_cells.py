@@ -173,7 +173,7 @@ class NumberCells(Stored):
             rare_sign = -1 if signs.argmin() == 0 else 1
             sign = _surprise_of(signs.min(), n) + np.log(ODDS["sign"])
         leeway = 0.0
-        if is_date:
+        if is_date:  # as long as the table, whose ends the quantiles cut off
             leeway = 1.05 * float(np.subtract(*np.quantile(known, [0.99, 0.01])))
         return cls(
             Tail.of(-known),

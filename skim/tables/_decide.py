@@ -137,10 +137,10 @@ def _text(column, name, dates):
         (numbers, "numbers"), (found, "dates"), key=lambda f: f[0].share
     )
     if outcome.treatment != "dropped" and nearest.share > MOST:
-        taken = "an identifier" if outcome.treatment == "identifier" else "a category"
+        treated = "an identifier" if outcome.treatment == "identifier" else "a category"
         warning = (
-            f"{nearest.share:.0%} of the values are {kind}, but the column is taken "
-            f"for {taken} because of {nearest.n_obstacles:,} others, such as "
+            f"{nearest.share:.0%} of the values are {kind}, but the column is treated "
+            f"as {treated} because of {nearest.n_obstacles:,} others, such as "
             f"{nearest.obstacle!r}"
         )
         outcome = outcome._replace(warning=warning)

@@ -331,7 +331,7 @@ def test_read_only_files_and_folders_are_refused(tmp_path):
         (["detect", "t.csv", "--colour"], "No such option: --colour"),
         (["score", "t.csv"], "--model"),
         (["detect", "t.csv", "--labels", "l.csv", "-o", "l.csv"], "be overwritten"),
-        (["detect", "t.csv", "--jobs", "0"], "0 is no number of threads"),
+        (["detect", "t.csv", "--jobs", "0"], "number of threads cannot be 0; -1 uses"),
         (["review", "t.csv", "--labels", "l.csv", "--contamination", "0"], "nothing"),
     ],
 )
